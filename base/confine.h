@@ -1,0 +1,41 @@
+/*
+ * How each of our programs gives away what it does not need, in two steps:
+ * confine_enter() first thing in main(), before any byte of anybody is read;
+ * confine_seal() when the libraries are loaded and the descriptors are there.
+ */
+#ifndef TAPWARD_BASE_CONFINE_H
+#define TAPWARD_BASE_CONFINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One system call a program may make, and what for. */
+struct confine_call {
+	const char *name;
+	const char *why;
+};
+
+struct confine_profile {
+	const char *program;
+	const struct confine_call *calls; /* beside confine_common */
+	size_t call_count;
+};
+
+/*
+ * Enters root_fd as the root directory (-1: keeps the root), takes uid and
+ * gid for good with no supplementary groups and no capabilities, sets
+ * no_new_privs, RLIMIT_CORE 0, not dumpable, umask 077. Dies on any failure:
+ * a process that is not confined must not run. uid 0 is refused.
+ */
+void confine_enter(int root_fd, uid_t uid, gid_t gid);
+
+/*
+ * Installs the seccomp allow-list: the calls every program makes (memory,
+ * clocks, epoll, read, write, exit, see confine.c) and those of the profile.
+ * Any other call kills the process (SIGSYS); TAPWARD_SECCOMP=log in the
+ * environment makes the kernel log them instead, for development builds only.
+ */
+void confine_seal(const struct confine_profile *profile);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * Every message between our processes: its number, who may send it to whom,
+ * its limit and its descriptors. The bodies are in message_*.h, one header for
+ * each conversation, as a struct with an encode and a decode function. An
+ * even number asks or tells, the odd one after it answers.
+ *
+ * A receiver's table of struct chan_rule (base/channel.h) is made from these
+ * rows; what is not in its table ends the sender's channel.
+ */
+#ifndef TAPWARD_BASE_MESSAGE_H
+#define TAPWARD_BASE_MESSAGE_H
+
+/* Raised when any body changes; a child of another version is replaced. */
+#define MESSAGE_PROTOCOL 1
+
+/* Longest body of a message that has no larger need. */
+#define MESSAGE_SMALL_BYTES 4096
+/* Longest body that carries lists or texts. */
+#define MESSAGE_LARGE_BYTES 65536
+
+enum message_type {
+	/* any child -> supervisor, first on every connection */
+	MSG_HELLO = 2,
+
+	/* supervisor -> gate (message_gate.h) */
+	MSG_GATE_NET = 16,    /* fds: the five sockets of the namespace */
+	MSG_GATE_START = 18,  /* fds: see struct message_gate_start */
+	MSG_GATE_READY = 19,  /* gate -> supervisor: it serves */
+	MSG_GATE_POLICY = 20, /* fds: policy, [ceiling] */
+	MSG_GATE_POLICY_ACK = 21,
+	MSG_GATE_PEER = 22,   /* fds: one channel; replaces a broken one */
+	MSG_GATE_ROOTS = 24,  /* fds: CA bundle */
+	MSG_GATE_STATUS = 26,
+	MSG_GATE_STATUS_ANSWER = 27,
+	/* gate -> supervisor on adoption: its sockets come back */
+	MSG_GATE_SOCKETS = 28,
+
+	/* supervisor -> dialler (message_dialler.h) */
+	MSG_DIALLER_CONFIG = 32,
+	MSG_DIALLER_ADDRESSES = 34, /* the host's own, replaced whole */
+	MSG_DIALLER_ATTACH = 36, /* fds: gate, recorder, policy, [ceiling] */
+	MSG_DIALLER_POLICY = 38, /* fds: policy, [ceiling] */
+	MSG_DIALLER_DETACH = 40,
+
+	/* gate -> dialler (message_dial.h) */
+	MSG_DIAL = 48,
+	MSG_DIALED = 49, /* dialler -> gate; fds: the connection, if one */
+	MSG_DIAL_CANCEL = 50,
+
+	/* supervisor -> broker (message_broker.h) */
+	MSG_BROKER_CREDENTIAL = 64, /* fds: [source of the value] */
+	MSG_BROKER_CONFIGURED = 66, /* the set is whole: take it over */
+	MSG_BROKER_ATTACH = 68, /* fds: gate, recorder, policy, [ceiling] */
+	MSG_BROKER_POLICY = 70, /* fds: policy, [ceiling] */
+	MSG_BROKER_DETACH = 72,
+
+	/* gate -> broker (message_lease.h) */
+	MSG_LEASE_REQUEST = 80,
+	MSG_LEASE = 81, /* broker -> gate */
+	/* broker -> gate: forget what you hold of this credential */
+	MSG_LEASE_REVOKED = 82,
+
+	/* supervisor -> recorder (message_recorder.h) */
+	MSG_RECORDER_LOG = 96,    /* fds: the audit log, O_RDWR | O_APPEND */
+	MSG_RECORDER_ATTACH = 98, /* fds: a sender's channel */
+	MSG_RECORDER_NFLOG = 100, /* fds: a NFLOG socket */
+	MSG_RECORDER_POLICY = 102, /* a sandbox's policy digest changed */
+	MSG_RECORDER_DETACH = 104,
+	MSG_RECORDER_READ = 106,  /* fds: where the lines go */
+	MSG_RECORDER_STATUS = 108,
+	MSG_RECORDER_STATUS_ANSWER = 109,
+	MSG_RECORDER_METRICS = 110, /* fds: where the text goes */
+
+	/* gate, dialler, broker, supervisor -> recorder (message_audit.h) */
+	MSG_AUDIT = 112,
+	/* recorder -> those: whether the sink can write */
+	MSG_AUDIT_STATE = 114,
+
+	/* supervisor -> compile (message_compile.h) */
+	MSG_COMPILE = 128, /* fds: the text, sealed */
+	MSG_COMPILED = 129, /* compile -> supervisor; fds: [the image] */
+
+	/* api -> supervisor (message_api.h) */
+	MSG_API_REQUEST = 144, /* fds: [policy text | netns | log sink] */
+	MSG_API_ANSWER = 145, /* fds: [tap or namespace for attach] */
+	MSG_API_LISTENER = 146, /* supervisor -> api; fds: control.sock */
+	MSG_API_EVENT = 148,  /* supervisor -> api */
+};
+
+#endif

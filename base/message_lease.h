@@ -1,0 +1,63 @@
+/*
+ * Gate and broker: a credential for one request. The broker checks grant,
+ * host, port, method and path itself, by the policy and the host config it
+ * holds, whatever the gate says.
+ */
+#ifndef TAPWARD_BASE_MESSAGE_LEASE_H
+#define TAPWARD_BASE_MESSAGE_LEASE_H
+
+#include "base/bytes.h"
+#include "base/names.h"
+#include "base/reason.h"
+#include "base/secret.h"
+
+/* How the value is put into a request. */
+enum lease_apply {
+	LEASE_APPLY_BEARER,     /* Authorization: Bearer VALUE */
+	LEASE_APPLY_BASIC,      /* Authorization: Basic base64(USER:VALUE) */
+	LEASE_APPLY_RAW,        /* Authorization: VALUE */
+	LEASE_APPLY_HEADER,     /* NAME: VALUE */
+	LEASE_APPLY_COUNT
+};
+
+#define LEASE_FIELD_NAME_SIZE 64
+#define LEASE_USER_SIZE 128
+#define LEASE_STRIP_MAX 16
+
+struct message_lease_request {
+	char credential[CREDENTIAL_NAME_SIZE];
+	char host[HOST_NAME_SIZE];
+	uint16_t port;
+	uint8_t scheme; /* enum scheme */
+	char method[METHOD_NAME_SIZE];
+	struct span path;  /* borrows from the message; at most 8 KiB */
+};
+#define LEASE_PATH_MAX_BYTES 8192
+
+struct message_lease {
+	enum reason reason; /* REASON_NONE: the rest is set */
+	uint64_t lease_id;
+	/* CLOCK_BOOTTIME, ms: not used after it */
+	uint64_t expires_boot_ms;
+	/* the definition binds no path or method, so the lease serves any */
+	bool any_request;
+	enum lease_apply apply;
+	char field[LEASE_FIELD_NAME_SIZE]; /* lower case, for APPLY_HEADER */
+	char user[LEASE_USER_SIZE];        /* for APPLY_BASIC */
+	char placeholder[LEASE_USER_SIZE]; /* "" or what the guest may send */
+	/* field names to remove from every request, lower case */
+	char strip[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE];
+	unsigned int strip_count;
+	struct secret value; /* owned by whoever decoded it */
+};
+
+void message_lease_request_encode(
+    struct wr *w, const struct message_lease_request *m);
+int message_lease_request_decode(
+    struct rd *r, struct message_lease_request *ret);
+/* The writer's buffer holds the secret: wipe it after sending. */
+void message_lease_encode(struct wr *w, const struct message_lease *m);
+/* On success ret->value is the caller's to secret_done(). */
+int message_lease_decode(struct rd *r, struct message_lease *ret);
+
+#endif

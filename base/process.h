@@ -1,0 +1,53 @@
+/*
+ * Starting our own programs: fork and exec with an exact set of descriptors,
+ * limits and an empty environment.
+ */
+#ifndef TAPWARD_BASE_PROCESS_H
+#define TAPWARD_BASE_PROCESS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The child finds fds[i] as descriptor 3 + i. */
+#define PROCESS_FD_FIRST 3
+#define PROCESS_FDS_MAX 16
+
+/* 0 leaves a limit as it is. */
+struct process_limits {
+	uint64_t nofile;
+	uint64_t memlock_bytes;
+	uint64_t as_bytes;
+	uint64_t nproc;
+};
+
+struct process_spec {
+	const char *path;        /* of the program */
+	const char *const *argv; /* NULL-terminated; argv[0] included */
+	const char *const *env;  /* NULL-terminated; NULL: empty */
+	const int *fds;          /* borrowed; -1 leaves a gap (/dev/null) */
+	unsigned int fd_count;   /* at most PROCESS_FDS_MAX */
+	int netns_fd;            /* entered before exec; -1: stays */
+	int stderr_fd;           /* -1: inherited */
+	struct process_limits limits;
+};
+
+/*
+ * Starts it with standard input and output on /dev/null and every other
+ * descriptor closed. RLIMIT_CORE is 0 always. Returns when exec has happened:
+ * 0, or the -errno of the step that failed. The pidfd is the caller's.
+ */
+int process_spawn(const struct process_spec *spec, pid_t *ret_pid, int *ret_pidfd);
+
+/* Opens a pidfd for a process that is not our child. 0 or -errno. */
+int process_open(pid_t pid, int *ret_pidfd);
+/*
+ * Start time of a process in clock ticks after boot (proc(5), field 22), to
+ * tell it from a later one with the same pid. 0 or -errno.
+ */
+int process_start_time(pid_t pid, uint64_t *ret_ticks);
+/* kill() by pidfd. 0 or -errno; -ESRCH once it is gone. */
+int process_signal(int pidfd, int signo);
+/* Ends it with SIGKILL and reaps it if it is our child, within timeout_ms. */
+int process_end(int pidfd, int timeout_ms);
+
+#endif
