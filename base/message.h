@@ -85,6 +85,12 @@ enum message_type {
 	MSG_API_ANSWER = 145, /* fds: [tap or namespace for attach] */
 	MSG_API_LISTENER = 146, /* supervisor -> api; fds: control.sock */
 	MSG_API_EVENT = 148,  /* supervisor -> api */
+
+	/* supervisor -> ca (message_ca.h): keys that nobody else may make */
+	MSG_CA_MAKE = 160,
+	MSG_CA_MADE = 161,    /* fds: key and certificate; certificate */
+	MSG_ROOTS_MAKE = 162, /* fds: the host's CA bundle, PEM */
+	MSG_ROOTS_MADE = 163, /* fds: [the index, sealed] */
 };
 
 #endif

@@ -1,0 +1,114 @@
+/*
+ * The compiled policy: an image of offsets in one sealed memfd, mapped
+ * read-only and shared by every process that asks it. This header is all that
+ * the gate, the dialler, the broker and `tapward explain` see: they ask the
+ * same functions. Parsing and compiling are in conf/compile.h, which only
+ * tapward-compile and the command line link.
+ */
+#ifndef TAPWARD_CONF_POLICY_H
+#define TAPWARD_CONF_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "conf/verdict.h"
+
+struct policy;
+
+/* A repo's policy text, and an image made of one with its presets. */
+#define POLICY_TEXT_MAX_BYTES 262144
+/* A ceiling may hold millions of names. */
+#define POLICY_IMAGE_MAX_BYTES (256u << 20)
+
+/*
+ * Maps the image in fd (borrowed) and checks every offset, count and index in
+ * it: a hostile image is refused or read in bounds, never trusted. fd must be
+ * a sealed memfd (fd_is_sealed). -EBADMSG for an image that is not sound,
+ * -EPROTO for another version, else 0 or -errno.
+ */
+int policy_map(int fd, struct policy **ret_policy);
+/* The same over bytes in memory, which are borrowed: for tests and fuzzing. */
+int policy_map_bytes(const void *ptr, size_t len, struct policy **ret_policy);
+struct policy *policy_ref(struct policy *p);
+void policy_unref(struct policy *p); /* NULL is fine */
+
+/* The display name the text was compiled under, and its SHA-256 in hex. */
+const char *policy_file(const struct policy *p);
+const char *policy_digest(const struct policy *p);
+size_t policy_rule_count(const struct policy *p);
+size_t policy_host_count(const struct policy *p);
+
+/*
+ * Both policies that bind a sandbox. ceiling NULL: the host config says
+ * `policy = none`. policy NULL: everything is denied, REASON_NO_POLICY.
+ */
+struct policy_pair {
+	const struct policy *policy;
+	const struct policy *ceiling;
+};
+
+/*
+ * May the guest open a connection to host:port at all, and how is it to be
+ * treated (scheme, tls)? Allow means that some request there could be
+ * allowed. No I/O, no clock, no allocation.
+ *
+ * host is canonical (wire/host.h: lower case, no final dot). The stricter of
+ * both verdicts counts. A scheme or tls mode that only one file's deciding
+ * rule gives falls back: passthrough to inspect; http and tcp to a denial.
+ */
+struct verdict policy_judge_connect(
+    const struct policy_pair *pair, const char *host, uint16_t port);
+
+/* A request on a connection that was inspected. Spans are borrowed. */
+struct policy_request {
+	const char *host; /* canonical */
+	uint16_t port;
+	enum scheme scheme; /* SCHEME_HTTPS or SCHEME_HTTP */
+	struct span method;
+	struct span path;   /* as it will be forwarded, before '?' */
+	struct span query;  /* after '?', without it */
+	bool has_query;
+	bool is_websocket;
+	/*
+	 * From wire/path.h: the path can be read in two ways. ENCODED_SLASH
+	 * alone passes a rule that opted in; anything else matches no rule
+	 * that has a path.
+	 */
+	bool is_ambiguous;
+	bool has_encoded_slash;
+};
+
+struct verdict policy_judge_request(
+    const struct policy_pair *pair, const struct policy_request *req);
+
+/*
+ * Does any rule of the policy (as narrowed by the ceiling) on host:port name
+ * a credential? Then guest-supplied credential headers are stripped there,
+ * whichever rule matches.
+ */
+bool policy_has_credential_at(
+    const struct policy_pair *pair, const char *host, uint16_t port);
+
+/* A `scheme = tcp` host has a synthetic address of its own (DESIGN 4). */
+struct policy_tcp {
+	const char *host;
+	uint16_t port;
+	uint32_t address; /* IPv4, host byte order, from 198.18.0.0/16 */
+};
+/* The i-th of them, false past the last. Only exact hosts. */
+bool policy_tcp_at(const struct policy *p, size_t i, struct policy_tcp *ret);
+/* The one reserved for host, 0 without one. */
+uint32_t policy_tcp_address(const struct policy *p, const char *host);
+/* The one with this address and port, false without one. */
+bool policy_tcp_find(const struct policy *p, uint32_t address, uint16_t port,
+    struct policy_tcp *ret);
+
+/* Ports named by allow and ask rules, ascending, each once: for nftables. */
+size_t policy_ports(
+    const struct policy *p, uint16_t *ret_ports, size_t ports_max);
+/* Credentials the policy names, "" past the last. */
+const char *policy_credential_at(const struct policy *p, size_t i);
+
+#endif

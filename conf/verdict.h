@@ -1,0 +1,63 @@
+/*
+ * The words of a verdict, shared by everything that asks for one or shows one.
+ */
+#ifndef TAPWARD_CONF_VERDICT_H
+#define TAPWARD_CONF_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/reason.h"
+
+/* Zeroed memory denies. Ordered: the larger is the wider. */
+enum action {
+	ACTION_DENY = 0,
+	ACTION_ASK = 1,
+	ACTION_ALLOW = 2,
+};
+
+/* What is spoken on a port. Zeroed memory is the most inspected. */
+enum scheme {
+	SCHEME_HTTPS = 0,
+	SCHEME_HTTP,
+	SCHEME_TCP,
+};
+
+enum tls_mode {
+	TLS_MODE_INSPECT = 0,
+	TLS_MODE_PASSTHROUGH,
+};
+
+/* Rights that widen; each holds only where both deciding rules say so. */
+enum {
+	WIDEN_WEBSOCKET = 1 << 0,
+	WIDEN_REDIRECT = 1 << 1,
+	WIDEN_ENCODED_SLASH = 1 << 2,
+};
+
+/* Longest name of a rule or of a credential, its NUL included. */
+#define RULE_NAME_SIZE 64
+/* Longest "file:line" we show, its NUL included. */
+#define RULE_AT_SIZE 128
+
+/* Strings borrow from the policy images that were asked. Never NULL. */
+struct verdict {
+	enum action action;
+	enum reason reason;   /* REASON_NONE when allowed */
+	bool by_ceiling;      /* the ceiling refused; "ceiling-" goes before */
+	const char *rule;     /* name of the deciding rule, "-" without one */
+	const char *file;     /* display name of the file that decided */
+	uint32_t line;        /* of the rule, or of [policy] without a rule */
+	const char *say;      /* text of the rule for whoever is refused, "" */
+	enum scheme scheme;
+	enum tls_mode tls;
+	uint32_t widen;       /* WIDEN_ bits that hold */
+	const char *credential; /* to inject, "" for none */
+};
+
+const char *action_name(enum action a);
+const char *scheme_name(enum scheme s);
+/* "ceiling-no-rule": the code with its prefix. buf holds 48 bytes. */
+const char *verdict_code(const struct verdict *v, char buf[48]);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * The gate: the proxy process of one sandbox. This header is what its modules
+ * share; each module's own state is in its own file.
+ *
+ * Life of a guest connection: listen.c accepts it, conn.c peeks at its first
+ * bytes and asks the policy, then either relay.c joins it to an origin
+ * untouched (passthrough, tcp) or inspect.c takes it over (http, TLS that is
+ * opened, the explicit proxy).
+ */
+#ifndef TAPWARD_PROXY_GATE_H
+#define TAPWARD_PROXY_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/message_gate.h"
+#include "conf/policy.h"
+
+struct event_base;
+struct chan;
+struct conn;
+struct dial_port;  /* proxy/dial.h: the way to the dialler */
+struct lease_port; /* proxy/lease.h: the way to the broker */
+struct audit_port; /* proxy/audit.h: the way to the recorder */
+struct tls_state;  /* proxy/tls.h: CA, leaf cache, contexts, roots */
+struct pool;       /* proxy/pool.h: idle origin connections */
+struct synth;      /* proxy/synth.h: synthetic addresses */
+
+struct gate {
+	struct event_base *base;
+	char sandbox[SANDBOX_NAME_SIZE];
+	uint64_t generation;
+	struct message_gate_net net;
+	struct message_gate_limits limits;
+
+	/*
+	 * Both replaced whole by a reload; policy_generation then goes up. A
+	 * connection keeps no pointer into them over a turn of the loop
+	 * without a policy_ref() of its own.
+	 */
+	struct policy_pair pair;
+	uint32_t policy_generation;
+
+	struct dial_port *dialler;
+	struct lease_port *broker;
+	struct audit_port *audit;
+	struct tls_state *tls;
+	struct pool *pool;
+	struct synth *synth;
+
+	struct conn *conns; /* all guest connections, doubly linked */
+	uint32_t conn_count;
+	uint64_t next_conn_id;
+	struct message_gate_status status;
+};
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * The gate's side of the broker: a credential for one request. A lease is
+ * kept only until its end and only if it serves any request; else each
+ * request asks anew.
+ */
+#ifndef TAPWARD_PROXY_LEASE_H
+#define TAPWARD_PROXY_LEASE_H
+
+#include "base/message_lease.h"
+#include "proxy/gate.h"
+
+struct lease_wait;
+
+/*
+ * lease borrows until the callee returns; copy nothing out of it but into a
+ * struct secret. reason in lease->reason when there is none to be had.
+ */
+typedef void lease_done(const struct message_lease *lease, void *arg);
+
+/*
+ * Calls done from inside when a kept lease serves (result NULL and
+ * *ret_is_done true); else later, from the loop. No broker, or no answer
+ * within limits.connect_timeout_ms: REASON_CREDENTIAL_UNAVAILABLE.
+ */
+struct lease_wait *lease_get(struct gate *g,
+    const struct message_lease_request *req, lease_done *done, void *arg,
+    bool *ret_is_done);
+void lease_cancel(struct lease_wait *w); /* NULL is fine */
+/* Wipes every lease held: a reload, a revocation. */
+void lease_forget_all(struct gate *g);
+
+int lease_port_set(struct gate *g, int fd);
+void lease_port_free(struct gate *g);
+
+#endif
