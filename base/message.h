@@ -37,6 +37,7 @@ enum message_type {
 
 	/* supervisor -> dialler (message_dialler.h) */
 	MSG_DIALLER_CONFIG = 32,
+	MSG_DIALLER_DONE = 33, /* dialler -> supervisor (message_done.h) */
 	MSG_DIALLER_ADDRESSES = 34, /* the host's own, replaced whole */
 	MSG_DIALLER_ATTACH = 36, /* fds: gate, recorder, policy, [ceiling] */
 	MSG_DIALLER_POLICY = 38, /* fds: policy, [ceiling] */
@@ -49,6 +50,7 @@ enum message_type {
 
 	/* supervisor -> broker (message_broker.h) */
 	MSG_BROKER_CREDENTIAL = 64, /* fds: [source of the value] */
+	MSG_BROKER_DONE = 65, /* broker -> supervisor (message_done.h) */
 	MSG_BROKER_CONFIGURED = 66, /* the set is whole: take it over */
 	MSG_BROKER_ATTACH = 68, /* fds: gate, recorder, policy, [ceiling] */
 	MSG_BROKER_POLICY = 70, /* fds: policy, [ceiling] */
