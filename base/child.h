@@ -29,6 +29,7 @@ struct child {
 	/* private */
 	const struct child_spec *spec;
 	void *arg;
+	struct chan_rule *rules; /* of spec, with our handler before theirs */
 	struct event *peer_event;
 };
 

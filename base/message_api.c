@@ -1,0 +1,297 @@
+/* Bodies of the messages between api and supervisor. */
+#include "base/message_api.h"
+
+#include <string.h>
+
+#include "base/message_field.h"
+
+const char *
+api_state_name(uint8_t state)
+{
+	static const char *const names[API_STATE_COUNT] = {
+		[API_STATE_RUNNING] = "running",
+		[API_STATE_DETACHED] = "detached",
+		[API_STATE_RESTARTING] = "restarting",
+	};
+
+	return state < API_STATE_COUNT ? names[state] : "unknown";
+}
+
+const char *
+api_device_name(uint8_t device)
+{
+	static const char *const names[API_DEVICE_COUNT] = {
+		[API_DEVICE_TAP] = "tap",
+		[API_DEVICE_VETH] = "veth",
+	};
+
+	return device < API_DEVICE_COUNT ? names[device] : "unknown";
+}
+
+void
+message_api_request_encode(struct wr *w, const struct message_api_request *m)
+{
+	wr_u8(w, m->op);
+	wr_u32(w, m->peer_uid);
+	wr_u32(w, m->peer_gid);
+	wr_str16(w, m->name);
+	wr_str16(w, m->display_name);
+	wr_u8(w, m->device);
+	wr_u32(w, m->owner_uid);
+	wr_str16(w, m->ca);
+	wr_u32(w, m->ttl_s);
+	field_bool_write(w, m->in_netns);
+	field_bool_write(w, m->denied_only);
+	field_bool_write(w, m->follow);
+}
+
+int
+message_api_request_decode(struct rd *r, struct message_api_request *ret)
+{
+	struct message_api_request m = { 0 };
+
+	m.op = field_enum(r, API_OP_COUNT);
+	m.peer_uid = rd_u32(r);
+	m.peer_gid = rd_u32(r);
+	field_sandbox(r, m.name, true);
+	field_printable(r, m.display_name, sizeof(m.display_name));
+	m.device = field_enum(r, API_DEVICE_COUNT);
+	m.owner_uid = rd_u32(r);
+	field_sandbox(r, m.ca, true);
+	m.ttl_s = rd_u32(r);
+	m.in_netns = field_bool(r);
+	m.denied_only = field_bool(r);
+	m.follow = field_bool(r);
+	if (rd_ok(r))
+		*ret = m;
+	return field_result(r);
+}
+
+static void
+api_sandbox_encode(struct wr *w, const struct message_api_sandbox *m)
+{
+	wr_str16(w, m->name);
+	wr_u8(w, m->state);
+	wr_u8(w, m->device);
+	wr_u32(w, m->owner_uid);
+	wr_u64(w, m->generation);
+	wr_str16(w, m->netns);
+	wr_str16(w, m->device_name);
+	wr_u32(w, m->guest_ip);
+	wr_u32(w, m->gateway_ip);
+	wr_u8(w, m->prefix);
+	wr_bytes(w, m->guest_mac, sizeof(m->guest_mac));
+	wr_u16(w, m->proxy_port);
+	wr_str16(w, m->ca);
+	wr_str16(w, m->ca_id);
+	wr_str16(w, m->policy_file);
+	wr_str16(w, m->policy_digest);
+	wr_u64(w, m->created_wall_ms);
+	wr_u64(w, m->ttl_end_wall_ms);
+	wr_u32(w, (uint32_t)m->gate_pid);
+	wr_u32(w, m->gate_restarts);
+	wr_u32(w, m->credential_count);
+	for (uint32_t i = 0; i < m->credential_count; i++) {
+		wr_str16(w, m->credentials[i].name);
+		wr_str16(w, m->credentials[i].placeholder);
+	}
+}
+
+static int32_t
+api_pid(struct rd *r)
+{
+	uint32_t v = rd_u32(r);
+
+	if (v > INT32_MAX) {
+		rd_fail(r);
+		return 0;
+	}
+	return (int32_t)v;
+}
+
+/* A count of at most max; 0 once the reader has failed. */
+static uint32_t
+api_count(struct rd *r, uint32_t max)
+{
+	uint32_t v = rd_u32(r);
+
+	if (v > max) {
+		rd_fail(r);
+		return 0;
+	}
+	return v;
+}
+
+static void
+api_sandbox_decode(struct rd *r, struct message_api_sandbox *m)
+{
+	struct span mac;
+
+	field_sandbox(r, m->name, false);
+	m->state = field_enum(r, API_STATE_COUNT);
+	m->device = field_enum(r, API_DEVICE_COUNT);
+	m->owner_uid = rd_u32(r);
+	m->generation = rd_u64(r);
+	field_printable(r, m->netns, sizeof(m->netns));
+	field_printable(r, m->device_name, sizeof(m->device_name));
+	m->guest_ip = rd_u32(r);
+	m->gateway_ip = rd_u32(r);
+	m->prefix = rd_u8(r);
+	mac = rd_take(r, sizeof(m->guest_mac));
+	if (mac.len == sizeof(m->guest_mac))
+		memcpy(m->guest_mac, mac.ptr, sizeof(m->guest_mac));
+	m->proxy_port = rd_u16(r);
+	field_printable(r, m->ca, sizeof(m->ca));
+	field_sandbox(r, m->ca_id, false);
+	field_printable(r, m->policy_file, sizeof(m->policy_file));
+	field_digest(r, m->policy_digest);
+	m->created_wall_ms = rd_u64(r);
+	m->ttl_end_wall_ms = rd_u64(r);
+	m->gate_pid = api_pid(r);
+	m->gate_restarts = rd_u32(r);
+	m->credential_count = api_count(r, API_CREDENTIALS_MAX);
+	for (uint32_t i = 0; i < m->credential_count; i++) {
+		struct message_api_credential *c = &m->credentials[i];
+
+		field_printable(r, c->name, sizeof(c->name));
+		field_printable(r, c->placeholder, sizeof(c->placeholder));
+	}
+}
+
+static void
+api_page_encode(struct wr *w, const struct message_api_page *m)
+{
+	wr_u32(w, m->count);
+	field_bool_write(w, m->has_more);
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct message_api_entry *e = &m->entries[i];
+
+		wr_str16(w, e->name);
+		wr_u8(w, e->state);
+		wr_u8(w, e->device);
+		wr_u32(w, e->owner_uid);
+		wr_u64(w, e->created_wall_ms);
+	}
+}
+
+static void
+api_page_decode(struct rd *r, struct message_api_page *m)
+{
+	m->count = api_count(r, API_PAGE_MAX);
+	m->has_more = field_bool(r);
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct message_api_entry *e = &m->entries[i];
+
+		field_sandbox(r, e->name, false);
+		e->state = field_enum(r, API_STATE_COUNT);
+		e->device = field_enum(r, API_DEVICE_COUNT);
+		e->owner_uid = rd_u32(r);
+		e->created_wall_ms = rd_u64(r);
+	}
+}
+
+static void
+api_status_encode(struct wr *w, const struct message_api_status *m)
+{
+	wr_str16(w, m->version);
+	wr_u32(w, (uint32_t)m->pid);
+	wr_u64(w, m->started_wall_ms);
+	wr_u32(w, m->sandboxes);
+	wr_u32(w, m->pool_ready);
+	wr_u32(w, m->pool_size);
+	field_bool_write(w, m->has_ceiling);
+	wr_str16(w, m->ceiling_file);
+	wr_str16(w, m->ceiling_digest);
+	field_bool_write(w, m->audit_can_write);
+	wr_u32(w, m->roots);
+	wr_u32(w, m->child_count);
+	for (uint32_t i = 0; i < m->child_count; i++) {
+		wr_str16(w, m->children[i].role);
+		wr_u32(w, (uint32_t)m->children[i].pid);
+		wr_u32(w, m->children[i].restarts);
+	}
+}
+
+static void
+api_status_decode(struct rd *r, struct message_api_status *m)
+{
+	field_printable(r, m->version, sizeof(m->version));
+	m->pid = api_pid(r);
+	m->started_wall_ms = rd_u64(r);
+	m->sandboxes = rd_u32(r);
+	m->pool_ready = rd_u32(r);
+	m->pool_size = rd_u32(r);
+	m->has_ceiling = field_bool(r);
+	field_printable(r, m->ceiling_file, sizeof(m->ceiling_file));
+	field_digest(r, m->ceiling_digest);
+	m->audit_can_write = field_bool(r);
+	m->roots = rd_u32(r);
+	m->child_count = api_count(r, API_CHILDREN_MAX);
+	for (uint32_t i = 0; i < m->child_count; i++) {
+		struct message_api_child *c = &m->children[i];
+
+		field_printable(r, c->role, sizeof(c->role));
+		c->pid = api_pid(r);
+		c->restarts = rd_u32(r);
+	}
+}
+
+void
+message_api_answer_encode(struct wr *w, const struct message_api_answer *m)
+{
+	wr_u8(w, m->result);
+	wr_u8(w, m->payload);
+	wr_str16(w, m->text);
+	wr_span16(w, m->findings);
+	if (m->payload == API_PAYLOAD_SANDBOX)
+		api_sandbox_encode(w, m->sandbox);
+	else if (m->payload == API_PAYLOAD_LIST)
+		api_page_encode(w, m->page);
+	else if (m->payload == API_PAYLOAD_STATUS)
+		api_status_encode(w, m->status);
+}
+
+int
+message_api_answer_decode(struct rd *r, char text_buf[API_TEXT_SIZE],
+    struct message_api_answer *ret)
+{
+	ret->result = field_enum(r, API_RESULT_COUNT);
+	ret->payload = field_enum(r, API_PAYLOAD_COUNT);
+	field_printable(r, text_buf, API_TEXT_SIZE);
+	ret->text = text_buf;
+	ret->findings = rd_str16(r, API_FINDINGS_MAX_BYTES);
+	if (!rd_ok(r))
+		return -EBADMSG;
+	if (ret->payload == API_PAYLOAD_SANDBOX)
+		api_sandbox_decode(r, ret->sandbox);
+	else if (ret->payload == API_PAYLOAD_LIST)
+		api_page_decode(r, ret->page);
+	else if (ret->payload == API_PAYLOAD_STATUS)
+		api_status_decode(r, ret->status);
+	return field_result(r);
+}
+
+void
+message_api_event_encode(struct wr *w, const struct message_api_event *m)
+{
+	wr_u64(w, m->wall_ms);
+	wr_str16(w, m->name);
+	wr_u64(w, m->generation);
+	wr_u32(w, m->owner_uid);
+	wr_str16(w, m->what);
+}
+
+int
+message_api_event_decode(struct rd *r, struct message_api_event *ret)
+{
+	struct message_api_event m = { 0 };
+
+	m.wall_ms = rd_u64(r);
+	field_sandbox(r, m.name, true);
+	m.generation = rd_u64(r);
+	m.owner_uid = rd_u32(r);
+	field_printable(r, m.what, sizeof(m.what));
+	if (rd_ok(r))
+		*ret = m;
+	return field_result(r);
+}
