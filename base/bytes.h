@@ -70,13 +70,13 @@ struct wr wr_init(void *buf, size_t size);
 bool wr_ok(const struct wr *w);
 void wr_u8(struct wr *w, uint8_t v);
 void wr_u16(struct wr *w, uint16_t v);
-void wr_u24(struct wr *w, uint32_t v);
+void wr_u24(struct wr *w, uint32_t v); /* v fits, or it is our bug */
 void wr_u32(struct wr *w, uint32_t v);
 void wr_u64(struct wr *w, uint64_t v);
 void wr_bytes(struct wr *w, const void *ptr, size_t len);
 void wr_str16(struct wr *w, const char *s);
 void wr_span16(struct wr *w, struct span s);
-/* Text without its NUL. */
+/* Text without its NUL. wr_fmt() wants room for one, though it is not kept. */
 void wr_text(struct wr *w, const char *s);
 __attribute__((format(printf, 2, 3))) void wr_fmt(
     struct wr *w, const char *fmt, ...);

@@ -25,8 +25,9 @@ struct chan;
 /* Largest packet: below wmem_default (212,992) with room for the kernel. */
 #define CHAN_PACKET_MAX 131072
 #define CHAN_FDS_MAX 16
-/* Packets waiting for a slow receiver before the channel is ended. */
+/* Packets, and their bytes, that wait for a slow receiver at most. */
 #define CHAN_QUEUE_MAX 1024
+#define CHAN_QUEUE_MAX_BYTES 8388608
 
 /* What a handler gets. Borrowed until it returns. */
 struct chan_msg {
@@ -54,7 +55,7 @@ struct chan_rule {
 
 /*
  * The other end is gone or was ended. Called once, from the event loop, never
- * from inside chan_send(). The channel is freed by the callee.
+ * from inside chan_send() or a handler. The channel is freed by the callee.
  */
 typedef void chan_closed(struct chan *c, void *arg);
 
@@ -66,13 +67,15 @@ typedef void chan_closed(struct chan *c, void *arg);
 struct chan *chan_new(struct event_base *base, int fd,
     const struct chan_rule *rules, size_t rule_count, chan_closed *on_closed,
     void *arg);
-/* Closes it; not from inside one of its own handlers (return an error). */
+/* Closes it; not from inside its own handlers, which return an error. */
 void chan_free(struct chan *c);
 
 /*
  * Sends a message; body is copied, fds are duplicated by the kernel and stay
  * the caller's. -ENOBUFS when the queue is full, -EPIPE when it is closed,
- * -EMSGSIZE; the channel is then on its way to on_closed.
+ * -EMSGSIZE (also if body is a writer that failed), or another -errno; the
+ * channel is then on its way to on_closed. What the other end sent before it
+ * went is still read, up to a limit.
  */
 int chan_send(struct chan *c, uint16_t type, uint32_t id, const struct wr *body,
     const int *fds, unsigned int fd_count);
@@ -82,14 +85,19 @@ int chan_try_send(struct chan *c, uint16_t type, uint32_t id,
 /* A number for the next question of this channel; never 0. */
 uint32_t chan_next_id(struct chan *c);
 bool chan_is_open(const struct chan *c);
-/* uid and pid of the process at the other end (SO_PEERCRED). 0 or -errno. */
+/*
+ * uid and pid of the process at the other end (SO_PEERCRED), as they were when
+ * it connected; for chan_pair(), of whoever made the pair. 0 or -errno.
+ */
 int chan_peer(const struct chan *c, uint32_t *ret_uid, int32_t *ret_pid);
 
 /* A connected pair, both close-on-exec. 0 or -errno. */
 int chan_pair(int ret_fds[2]);
 /*
  * A listening socket bound to path (mode 0600), and a connection to it, for
- * processes that outlive the one that made their channels. 0 or -errno.
+ * processes that outlive the one that made their channels. Both do not block.
+ * A socket that lies at path is replaced; -EEXIST for another file. 0 or
+ * -errno; -EAGAIN from chan_connect() when too many wait to be accepted.
  */
 int chan_listen(const char *path, int *ret_fd);
 int chan_connect(const char *path, int *ret_fd);

@@ -6,6 +6,7 @@
 #ifndef TAPWARD_BASE_CONFINE_H
 #define TAPWARD_BASE_CONFINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,17 +17,30 @@ struct confine_call {
 	const char *why;
 };
 
+/* One of which only some values of an argument are let through. */
+struct confine_limited {
+	const char *name;
+	unsigned int arg;
+	uint64_t mask;  /* the bits that are compared ... */
+	uint64_t value; /* ... with these */
+	const char *why;
+};
+
 struct confine_profile {
 	const char *program;
 	const struct confine_call *calls; /* beside confine_common */
 	size_t call_count;
+	/* NULL: none; several rows of one call: any of them lets it through */
+	const struct confine_limited *limited;
+	size_t limited_count;
 };
 
 /*
- * Enters root_fd as the root directory (-1: keeps the root), takes uid and
- * gid for good with no supplementary groups and no capabilities, sets
- * no_new_privs, RLIMIT_CORE 0, not dumpable, umask 077. Dies on any failure:
- * a process that is not confined must not run. uid 0 is refused.
+ * Enters root_fd as the root directory and closes it (-1: keeps the root),
+ * takes uid and gid for good with no supplementary groups and no
+ * capabilities, sets no_new_privs, RLIMIT_CORE 0, not dumpable, umask 077.
+ * Dies on any failure: a process that is not confined must not run. Uid 0 and
+ * gid 0 are refused.
  */
 void confine_enter(int root_fd, uid_t uid, gid_t gid);
 
@@ -37,5 +51,11 @@ void confine_enter(int root_fd, uid_t uid, gid_t gid);
  * environment makes the kernel log them instead, for development builds only.
  */
 void confine_seal(const struct confine_profile *profile);
+
+/*
+ * The filter of this profile lets the call through, if only with some
+ * arguments. For tests, which make every other call and must die of it.
+ */
+bool confine_allows(const struct confine_profile *profile, const char *name);
 
 #endif

@@ -21,6 +21,7 @@ void json_open_object(struct json *j, const char *key); /* key NULL: none */
 void json_close_object(struct json *j);
 void json_open_array(struct json *j, const char *key);
 void json_close_array(struct json *j);
+/* A value of NULL comes out as null. */
 void json_str(struct json *j, const char *key, const char *value);
 /* Guest bytes: cut after max bytes with "..." to show it. */
 void json_bytes(struct json *j, const char *key, struct span v, size_t max);

@@ -21,7 +21,7 @@ struct process_limits {
 };
 
 struct process_spec {
-	const char *path;        /* of the program */
+	const char *path;        /* of the program, from the root */
 	const char *const *argv; /* NULL-terminated; argv[0] included */
 	const char *const *env;  /* NULL-terminated; NULL: empty */
 	const int *fds;          /* borrowed; -1 leaves a gap (/dev/null) */
@@ -32,9 +32,11 @@ struct process_spec {
 };
 
 /*
- * Starts it with standard input and output on /dev/null and every other
+ * Starts it in a session of its own, in the folder "/", with no signal blocked
+ * or ignored, standard input and output on /dev/null and every other
  * descriptor closed. RLIMIT_CORE is 0 always. Returns when exec has happened:
- * 0, or the -errno of the step that failed. The pidfd is the caller's.
+ * 0, or the -errno of the step that failed. The pidfd is the caller's, who
+ * must not ignore SIGCHLD. No PDEATHSIG: it may outlive us.
  */
 int process_spawn(const struct process_spec *spec, pid_t *ret_pid, int *ret_pidfd);
 
@@ -47,7 +49,10 @@ int process_open(pid_t pid, int *ret_pidfd);
 int process_start_time(pid_t pid, uint64_t *ret_ticks);
 /* kill() by pidfd. 0 or -errno; -ESRCH once it is gone. */
 int process_signal(int pidfd, int signo);
-/* Ends it with SIGKILL and reaps it if it is our child, within timeout_ms. */
+/*
+ * Ends it with SIGKILL and reaps it if it is our child, within timeout_ms.
+ * 0 also if it was gone; -ETIMEDOUT; else -errno.
+ */
 int process_end(int pidfd, int timeout_ms);
 
 #endif

@@ -31,6 +31,11 @@ struct secret {
 int secret_set(struct secret *s, const void *ptr, size_t len);
 /* An uninitialised writable secret of exactly len bytes; as secret_set(). */
 int secret_alloc(struct secret *s, size_t len);
+/*
+ * As secret_set() with all that can be read from fd, which must block; no copy
+ * of it is left on the heap. Also -errno of read().
+ */
+int secret_read(struct secret *s, int fd);
 /* Hands the value over: s becomes empty. */
 struct secret secret_steal(struct secret *s);
 struct span secret_span(const struct secret *s);
