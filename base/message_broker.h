@@ -36,7 +36,7 @@ enum broker_kind {
 };
 
 enum broker_owner {
-	BROKER_OWNER_ROOT,  /* the grant names none: sandboxes of uid 0 */
+	BROKER_OWNER_ROOT, /* the grant names none: sandboxes of uid 0 */
 	BROKER_OWNER_USER,
 	BROKER_OWNER_GROUP,
 	BROKER_OWNER_COUNT
@@ -83,10 +83,10 @@ struct message_broker_configured {
 
 /* The descriptors of MSG_BROKER_ATTACH, in this order. */
 enum broker_attach_fd {
-	BROKER_ATTACH_GATE,     /* channels */
+	BROKER_ATTACH_GATE, /* channels */
 	BROKER_ATTACH_RECORDER,
-	BROKER_ATTACH_POLICY,   /* sealed memfd */
-	BROKER_ATTACH_CEILING,  /* sealed memfd; only if has_ceiling */
+	BROKER_ATTACH_POLICY,  /* sealed memfd */
+	BROKER_ATTACH_CEILING, /* sealed memfd; only if has_ceiling */
 };
 
 /* Attaching a name that is attached replaces it and ends its leases. */
@@ -118,30 +118,33 @@ struct message_lease_revoked {
 	char credential[CREDENTIAL_NAME_SIZE];
 };
 
-void message_broker_credential_encode(
-    struct wr *w, const struct message_broker_credential *m);
-/* All: 0, or -EBADMSG for fields that no honest sender writes. */
-int message_broker_credential_decode(
-    struct rd *r, struct message_broker_credential *ret);
-void message_broker_configured_encode(
-    struct wr *w, const struct message_broker_configured *m);
-int message_broker_configured_decode(
-    struct rd *r, struct message_broker_configured *ret);
-void message_broker_attach_encode(
-    struct wr *w, const struct message_broker_attach *m);
-int message_broker_attach_decode(
-    struct rd *r, struct message_broker_attach *ret);
-void message_broker_policy_encode(
-    struct wr *w, const struct message_broker_policy *m);
-int message_broker_policy_decode(
-    struct rd *r, struct message_broker_policy *ret);
-void message_broker_detach_encode(
-    struct wr *w, const struct message_broker_detach *m);
-int message_broker_detach_decode(
-    struct rd *r, struct message_broker_detach *ret);
-void message_lease_revoked_encode(
-    struct wr *w, const struct message_lease_revoked *m);
-int message_lease_revoked_decode(
-    struct rd *r, struct message_lease_revoked *ret);
+void message_broker_credential_encode(struct wr *w,
+    const struct message_broker_credential *m);
+/*
+ * All: 0, or -EBADMSG for fields that no honest sender writes; what ret holds
+ * then is of no use.
+ */
+int message_broker_credential_decode(struct rd *r,
+    struct message_broker_credential *ret);
+void message_broker_configured_encode(struct wr *w,
+    const struct message_broker_configured *m);
+int message_broker_configured_decode(struct rd *r,
+    struct message_broker_configured *ret);
+void message_broker_attach_encode(struct wr *w,
+    const struct message_broker_attach *m);
+int message_broker_attach_decode(struct rd *r,
+    struct message_broker_attach *ret);
+void message_broker_policy_encode(struct wr *w,
+    const struct message_broker_policy *m);
+int message_broker_policy_decode(struct rd *r,
+    struct message_broker_policy *ret);
+void message_broker_detach_encode(struct wr *w,
+    const struct message_broker_detach *m);
+int message_broker_detach_decode(struct rd *r,
+    struct message_broker_detach *ret);
+void message_lease_revoked_encode(struct wr *w,
+    const struct message_lease_revoked *m);
+int message_lease_revoked_decode(struct rd *r,
+    struct message_lease_revoked *ret);
 
 #endif

@@ -82,10 +82,10 @@ struct message_dialler_addresses {
 
 /* The descriptors of MSG_DIALLER_ATTACH, in this order. */
 enum dialler_attach_fd {
-	DIALLER_ATTACH_GATE,     /* channels */
+	DIALLER_ATTACH_GATE, /* channels */
 	DIALLER_ATTACH_RECORDER,
-	DIALLER_ATTACH_POLICY,   /* sealed memfd */
-	DIALLER_ATTACH_CEILING,  /* sealed memfd; only if has_ceiling */
+	DIALLER_ATTACH_POLICY,  /* sealed memfd */
+	DIALLER_ATTACH_CEILING, /* sealed memfd; only if has_ceiling */
 };
 
 /*
@@ -104,22 +104,25 @@ struct message_dialler_detach {
 	uint64_t generation;
 };
 
-void message_dialler_config_encode(
-    struct wr *w, const struct message_dialler_config *m);
-/* All: 0, or -EBADMSG for fields that no honest sender writes. */
-int message_dialler_config_decode(
-    struct rd *r, struct message_dialler_config *ret);
-void message_dialler_addresses_encode(
-    struct wr *w, const struct message_dialler_addresses *m);
-int message_dialler_addresses_decode(
-    struct rd *r, struct message_dialler_addresses *ret);
-void message_dialler_sandbox_encode(
-    struct wr *w, const struct message_dialler_sandbox *m);
-int message_dialler_sandbox_decode(
-    struct rd *r, struct message_dialler_sandbox *ret);
-void message_dialler_detach_encode(
-    struct wr *w, const struct message_dialler_detach *m);
-int message_dialler_detach_decode(
-    struct rd *r, struct message_dialler_detach *ret);
+void message_dialler_config_encode(struct wr *w,
+    const struct message_dialler_config *m);
+/*
+ * All: 0, or -EBADMSG for fields that no honest sender writes; what ret holds
+ * then is of no use.
+ */
+int message_dialler_config_decode(struct rd *r,
+    struct message_dialler_config *ret);
+void message_dialler_addresses_encode(struct wr *w,
+    const struct message_dialler_addresses *m);
+int message_dialler_addresses_decode(struct rd *r,
+    struct message_dialler_addresses *ret);
+void message_dialler_sandbox_encode(struct wr *w,
+    const struct message_dialler_sandbox *m);
+int message_dialler_sandbox_decode(struct rd *r,
+    struct message_dialler_sandbox *ret);
+void message_dialler_detach_encode(struct wr *w,
+    const struct message_dialler_detach *m);
+int message_dialler_detach_decode(struct rd *r,
+    struct message_dialler_detach *ret);
 
 #endif

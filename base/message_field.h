@@ -41,6 +41,19 @@ field_enum(struct rd *r, unsigned int count)
 	return v;
 }
 
+/* A u16 of at most max: how many rows follow. */
+static inline unsigned int
+field_count(struct rd *r, unsigned int max)
+{
+	uint16_t v = rd_u16(r);
+
+	if (v > max) {
+		rd_fail(r);
+		return 0;
+	}
+	return v;
+}
+
 /* The name of a sandbox, or "" where that is allowed. */
 static inline void
 field_sandbox(struct rd *r, char buf[SANDBOX_NAME_SIZE], bool may_be_empty)
