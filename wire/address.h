@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/names.h"
 
 enum address_family {
 	ADDRESS_NONE = 0, /* zeroed memory is no address */
@@ -27,9 +28,6 @@ struct prefix {
 	struct address address; /* bits past length are zero */
 	uint8_t length;
 };
-
-/* Longest text and its NUL (INET6_ADDRSTRLEN). */
-#define ADDRESS_TEXT_SIZE 46
 
 /*
  * By the IANA special-purpose registries (RFC 6890) and the multicast ones.
@@ -76,7 +74,7 @@ uint32_t address_to_ipv4(const struct address *a);
  * as RFC 4291 2.2 without zone or brackets. Anything else is false.
  */
 bool address_parse(struct span in, struct address *ret);
-/* RFC 5952 text; "-" for no family. Returns buf. */
+/* RFC 5952 text; "-" for no family. Room for a port is left. Returns buf. */
 const char *address_format(const struct address *a,
     char buf[ADDRESS_TEXT_SIZE]);
 bool address_equals(const struct address *a, const struct address *b);

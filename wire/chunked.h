@@ -31,9 +31,9 @@ enum chunked_status {
 
 /* Zeroed: before the first chunk. */
 struct chunked {
-	int state;     /* enum in chunked.c */
-	int fault;     /* a refusal, which is repeated */
-	uint64_t left; /* bytes of this chunk still to come */
+	int state;                 /* enum in chunked.c */
+	enum chunked_status fault; /* a refusal, which is repeated */
+	uint64_t left;             /* bytes of this chunk still to come */
 	unsigned int digits;
 	size_t extension_bytes;
 	size_t trailer_bytes;

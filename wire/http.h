@@ -49,7 +49,7 @@ enum http_status {
 	HTTP_CONNECT_BODY, /* CONNECT with Content-Length or a coding */
 	HTTP_EXPECT,       /* anything but 100-continue */
 	HTTP_CONNECTION,   /* Connection is not a list of tokens */
-	HTTP_UPGRADE,      /* answers: 101 that nobody asked for */
+	HTTP_UPGRADE,      /* answers: 101 not asked for, or to no websocket */
 	HTTP_NO_BODY,      /* answers: 1xx or 204 that declares a body */
 	HTTP_STATUS_COUNT
 };
@@ -159,6 +159,12 @@ struct http_response {
 	unsigned int minor;
 	struct http_fields fields;
 	enum http_framing framing;
+	/*
+	 * Content-Length, when has_length: the size of the body with
+	 * HTTP_FRAMING_LENGTH; what GET would get in an answer to HEAD and
+	 * in 304, which have no body.
+	 */
+	bool has_length;
 	uint64_t length;
 	bool is_keep_alive; /* the connection can carry another exchange */
 };
@@ -177,14 +183,19 @@ const struct http_field *http_field_find(const struct http_fields *f,
     const char *name, size_t i);
 /* Equal without case and with '_' for '-': as a CGI origin reads names. */
 bool http_name_aliases(struct span name, const char *of);
+/*
+ * Is it, or an alias of it, a name that framing, host, a credential or a
+ * verdict hangs on? A head that spells one with '_' is refused (HTTP_ALIAS).
+ */
+bool http_name_is_reserved(struct span name);
 /* Is option (without case) in any Connection field? */
 bool http_has_connection_option(const struct http_fields *f,
     struct span option);
 
 /*
  * RFC 9110 7.6.1: fields of one connection, which are never forwarded
- * (Connection, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy-*
- * and HTTP2-Settings).
+ * (Connection, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, the
+ * Proxy- ones of RFC 9110 11.7, Proxy-Connection and HTTP2-Settings).
  */
 bool http_is_hop_by_hop(struct span name);
 /*

@@ -58,7 +58,7 @@ struct tls_hello {
 	bool has_h2;
 	bool has_http11;
 	enum tls_ech ech;
-	bool has_session_ticket; /* a ticket or session id is offered */
+	bool has_session_ticket; /* a ticket of TLS 1.2 is offered */
 	bool has_psk;
 	bool has_early_data;
 	size_t raw_len; /* bytes of the stream that the hello took */
@@ -66,9 +66,10 @@ struct tls_hello {
 
 /* Where the search stands. Zeroed: at the first byte of the stream. */
 struct tls_hello_scan {
-	size_t at;       /* start of the record that is not whole yet */
-	size_t gathered; /* handshake bytes in the records before at */
-	size_t records;  /* count of those */
+	size_t at;         /* start of the record that is not whole yet */
+	size_t gathered;   /* handshake bytes in the records before at */
+	size_t records;    /* count of those */
+	uint8_t header[4]; /* the first four of the handshake bytes */
 };
 
 /*

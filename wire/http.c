@@ -1,0 +1,215 @@
+/*
+ * Names: which fields and methods mean something to us.
+ */
+#include "wire/http.h"
+
+#include <assert.h>
+
+#include "base/ascii.h"
+#include "wire/token.h"
+
+enum {
+	NAME_HOP = 1 << 0,       /* of one connection (RFC 9110 7.6.1) */
+	NAME_OWN = 1 << 1,       /* the writer sets it itself */
+	NAME_PROTECTED = 1 << 2, /* Connection cannot have it removed */
+};
+
+/*
+ * Names that a message's framing, its host, a credential or a verdict hangs
+ * on. Each is reserved: no alias of it is let through.
+ */
+static const struct {
+	const char *name;
+	unsigned int flags;
+} name_rows[] = {
+	{ "Connection", NAME_HOP },
+	{ "Keep-Alive", NAME_HOP },
+	{ "Proxy-Authenticate", NAME_HOP },
+	{ "Proxy-Authentication-Info", NAME_HOP },
+	{ "Proxy-Authorization", NAME_HOP },
+	{ "Proxy-Connection", NAME_HOP },
+	{ "TE", NAME_HOP },
+	{ "Trailer", NAME_HOP },
+	{ "Transfer-Encoding", NAME_HOP },
+	{ "Upgrade", NAME_HOP },
+	{ "HTTP2-Settings", NAME_HOP },
+
+	{ "Host", NAME_OWN },
+	{ "Content-Length", NAME_OWN },
+	{ "Expect", NAME_OWN },
+
+	{ "Authorization", NAME_PROTECTED },
+	{ "Cookie", NAME_PROTECTED },
+	{ "Set-Cookie", NAME_PROTECTED },
+	{ "X-Api-Key", NAME_PROTECTED },
+	{ "Api-Key", NAME_PROTECTED },
+	{ "X-Auth-Token", NAME_PROTECTED },
+	{ "X-Vault-Token", NAME_PROTECTED },
+	{ "X-Amz-Security-Token", NAME_PROTECTED },
+	{ "X-Goog-Api-Key", NAME_PROTECTED },
+	{ "Private-Token", NAME_PROTECTED },
+	{ "Job-Token", NAME_PROTECTED },
+	{ "Deploy-Token", NAME_PROTECTED },
+	{ "Forwarded", NAME_PROTECTED },
+	{ "X-Forwarded-For", NAME_PROTECTED },
+	{ "X-Forwarded-Host", NAME_PROTECTED },
+	{ "X-Forwarded-Proto", NAME_PROTECTED },
+	{ "Content-Encoding", NAME_PROTECTED },
+	{ "Content-Type", NAME_PROTECTED },
+	{ "Content-Range", NAME_PROTECTED },
+	{ "Range", NAME_PROTECTED },
+	{ "Accept-Encoding", NAME_PROTECTED },
+	{ "Cache-Control", NAME_PROTECTED },
+	{ "Vary", NAME_PROTECTED },
+	{ "Location", NAME_PROTECTED },
+	{ "WWW-Authenticate", NAME_PROTECTED },
+	{ "Date", NAME_PROTECTED },
+};
+
+#define NAME_ROWS (sizeof(name_rows) / sizeof(name_rows[0]))
+
+static unsigned int
+flags_of(struct span name)
+{
+	for (size_t i = 0; i < NAME_ROWS; i++)
+		if (span_is_case(name, name_rows[i].name))
+			return name_rows[i].flags;
+	return 0;
+}
+
+bool
+http_name_aliases(struct span name, const char *of)
+{
+	struct span want = span_of(of);
+
+	if (name.len != want.len)
+		return false;
+	for (size_t i = 0; i < name.len; i++) {
+		uint8_t c = name.ptr[i] == '_' ? '-' : name.ptr[i];
+
+		if (ascii_lower(c) != ascii_lower(want.ptr[i]))
+			return false;
+	}
+	return true;
+}
+
+bool
+http_name_is_reserved(struct span name)
+{
+	for (size_t i = 0; i < NAME_ROWS; i++)
+		if (http_name_aliases(name, name_rows[i].name))
+			return true;
+	return false;
+}
+
+enum http_method
+http_method_find(struct span method)
+{
+	static const struct {
+		const char *name;
+		enum http_method method;
+	} rows[] = {
+		{ "GET", HTTP_METHOD_GET },
+		{ "HEAD", HTTP_METHOD_HEAD },
+		{ "OPTIONS", HTTP_METHOD_OPTIONS },
+		{ "TRACE", HTTP_METHOD_TRACE },
+		{ "CONNECT", HTTP_METHOD_CONNECT },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (span_is(method, rows[i].name))
+			return rows[i].method;
+	return HTTP_METHOD_OTHER;
+}
+
+const struct http_field *
+http_field_find(const struct http_fields *f, const char *name, size_t i)
+{
+	struct span want = span_of(name);
+
+	for (size_t k = 0; k < f->count; k++)
+		if (span_eq_case(f->at[k].name, want) && i-- == 0)
+			return &f->at[k];
+	return NULL;
+}
+
+static bool
+list_has(struct span list, struct span option)
+{
+	while (list.ptr != NULL)
+		if (span_eq_case(token_trim(token_cut(&list, ',')), option))
+			return true;
+	return false;
+}
+
+bool
+http_has_connection_option(const struct http_fields *f, struct span option)
+{
+	const struct http_field *field;
+
+	for (size_t i = 0;
+	     (field = http_field_find(f, "Connection", i)) != NULL; i++)
+		if (list_has(field->value, option))
+			return true;
+	return false;
+}
+
+bool
+http_is_hop_by_hop(struct span name)
+{
+	return (flags_of(name) & NAME_HOP) != 0;
+}
+
+bool
+http_is_forwarded(const struct http_fields *f, struct span name)
+{
+	unsigned int flags = flags_of(name);
+
+	if ((flags & (NAME_HOP | NAME_OWN)) != 0)
+		return false;
+	return (flags & NAME_PROTECTED) != 0 ||
+	    !http_has_connection_option(f, name);
+}
+
+const char *
+http_status_text(enum http_status s)
+{
+	static const char *const texts[] = {
+		[HTTP_OK] = "a well-formed head",
+		[HTTP_MORE] = "the head has not ended",
+		[HTTP_HEAD_SIZE] = "the head is longer than 64 KiB",
+		[HTTP_FIELD_COUNT] = "the head has more than 128 fields",
+		[HTTP_LINE_END] = "a line does not end in CRLF",
+		[HTTP_CONTROL] = "the head has a control byte",
+		[HTTP_NO_START_LINE] = "the first line is empty",
+		[HTTP_START_LINE] = "the first line has not three parts",
+		[HTTP_METHOD] = "the method is not a token",
+		[HTTP_TARGET] = "the target is of no form that fits",
+		[HTTP_FRAGMENT] = "the target has a '#'",
+		[HTTP_VERSION] = "the version is not HTTP/1.0 or HTTP/1.1",
+		[HTTP_STATUS_CODE] = "the status is not from 100 to 599",
+		[HTTP_FOLD] = "a field line begins with a blank",
+		[HTTP_FIELD_NAME] = "a field name is not a token",
+		[HTTP_ALIAS] = "a reserved field name is spelled with '_'",
+		[HTTP_NO_HOST] = "the head has no Host field",
+		[HTTP_TWO_HOSTS] = "the head has two Host fields",
+		[HTTP_HOST] = "the host is not a valid name",
+		[HTTP_HOST_ADDRESS] = "the host is an IP address, not a name",
+		[HTTP_HOST_MISMATCH] = "target and Host name different hosts",
+		[HTTP_LENGTH] = "Content-Length is not a plain number",
+		[HTTP_TWO_LENGTHS] = "the head has two Content-Length fields",
+		[HTTP_CODING] = "Transfer-Encoding is not \"chunked\", once",
+		[HTTP_CODING_AND_LENGTH] =
+		    "Transfer-Encoding and Content-Length are both there",
+		[HTTP_CODING_IN_1_0] = "Transfer-Encoding in HTTP/1.0",
+		[HTTP_CONNECT_BODY] = "CONNECT declares a body",
+		[HTTP_EXPECT] = "Expect is not \"100-continue\"",
+		[HTTP_CONNECTION] = "Connection is not a list of names",
+		[HTTP_UPGRADE] = "the upgrade is not the one asked for",
+		[HTTP_NO_BODY] = "a status without a body declares one",
+	};
+
+	static_assert(sizeof(texts) / sizeof(texts[0]) == HTTP_STATUS_COUNT,
+	    "a text for each outcome");
+	return texts[s];
+}

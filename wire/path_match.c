@@ -1,0 +1,178 @@
+/*
+ * Patterns of paths. The match runs all readings of the pattern at once, as a
+ * set of places in it, so that no pattern makes it look at a byte of the path
+ * more than once: there is no backtracking to blow up.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "wire/path.h"
+#include "wire/path_unit.h"
+
+/* What stands at one place of a pattern. */
+enum piece_kind {
+	PIECE_BYTE,
+	PIECE_STAR,      /* any bytes but '/' */
+	PIECE_STAR_STAR, /* any bytes */
+	PIECE_END,
+};
+
+struct piece {
+	enum piece_kind kind;
+	uint8_t byte;
+};
+
+#define PIECES_MAX (PATH_PATTERN_MAX_BYTES + 1)
+
+struct pieces {
+	struct piece at[PIECES_MAX];
+	size_t count; /* PIECE_END, the last, included */
+};
+
+/* A set of indexes of pieces. */
+#define WORD_BITS 64
+struct places {
+	uint64_t word[PIECES_MAX / WORD_BITS];
+};
+
+static_assert(PIECES_MAX % WORD_BITS == 0, "the words hold every place");
+
+static struct piece
+take_piece(struct rd *r)
+{
+	struct path_unit u = path_unit(r);
+
+	if (u.is_encoded || u.byte != '*')
+		return (struct piece){ PIECE_BYTE, u.byte };
+	if (rd_peek(r) != '*')
+		return (struct piece){ PIECE_STAR, 0 };
+	rd_skip(r, 1);
+	return (struct piece){ PIECE_STAR_STAR, 0 };
+}
+
+/* pattern is at most PATH_PATTERN_MAX_BYTES long. */
+static void
+split(struct span pattern, struct pieces *ret)
+{
+	struct rd r = rd_span(pattern);
+
+	ret->count = 0;
+	while (rd_left(&r) > 0)
+		ret->at[ret->count++] = take_piece(&r);
+	ret->at[ret->count++] = (struct piece){ PIECE_END, 0 };
+}
+
+static bool
+is_star(enum piece_kind kind)
+{
+	return kind == PIECE_STAR || kind == PIECE_STAR_STAR;
+}
+
+/* Adds i, and what can be reached from it by a star that stands for nothing. */
+static void
+places_add(struct places *places, const struct pieces *p, size_t i)
+{
+	for (;; i++) {
+		places->word[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
+		if (!is_star(p->at[i].kind))
+			return;
+	}
+}
+
+/* Where place i leads when byte c is read. */
+static void
+place_step(struct places *next, const struct pieces *p, size_t i, uint8_t c)
+{
+	const struct piece *piece = &p->at[i];
+
+	switch (piece->kind) {
+	case PIECE_BYTE:
+		if (piece->byte == c)
+			places_add(next, p, i + 1);
+		break;
+	case PIECE_STAR:
+		if (c != '/')
+			places_add(next, p, i);
+		break;
+	case PIECE_STAR_STAR:
+		places_add(next, p, i);
+		break;
+	case PIECE_END:
+		break;
+	}
+}
+
+/* Replaces the set by what c leads to; false when that is empty. */
+static bool
+places_step(struct places *places, const struct pieces *p, uint8_t c)
+{
+	struct places next = { { 0 } };
+	uint64_t any = 0;
+
+	for (size_t w = 0; w * WORD_BITS < p->count; w++) {
+		uint64_t word = places->word[w];
+
+		for (; word != 0; word &= word - 1)
+			place_step(&next, p,
+			    w * WORD_BITS + (size_t)__builtin_ctzll(word), c);
+	}
+	*places = next;
+	for (size_t w = 0; w < PIECES_MAX / WORD_BITS; w++)
+		any |= next.word[w];
+	return any != 0;
+}
+
+static bool
+places_has(const struct places *places, size_t i)
+{
+	return (places->word[i / WORD_BITS] >> i % WORD_BITS & 1) != 0;
+}
+
+/* A final "**" takes whatever comes: the most common end of a pattern. */
+static bool
+takes_all(const struct places *places, const struct pieces *p)
+{
+	return p->count >= 2 && p->at[p->count - 2].kind == PIECE_STAR_STAR &&
+	    places_has(places, p->count - 2);
+}
+
+bool
+path_match(struct span pattern, struct span path)
+{
+	struct places places = { { 0 } };
+	struct rd r = rd_span(path);
+	struct pieces pieces;
+
+	if (path_pattern_fault(pattern) != NULL)
+		return false;
+	split(pattern, &pieces);
+	places_add(&places, &pieces, 0);
+	while (rd_left(&r) > 0 && !takes_all(&places, &pieces))
+		if (!places_step(&places, &pieces, path_unit(&r).byte))
+			return false;
+	return takes_all(&places, &pieces) ||
+	    places_has(&places, pieces.count - 1);
+}
+
+static bool
+has_three_stars(struct span pattern)
+{
+	size_t run = 0;
+
+	for (size_t i = 0; i < pattern.len && run < 3; i++)
+		run = pattern.ptr[i] == '*' ? run + 1 : 0;
+	return run >= 3;
+}
+
+const char *
+path_pattern_fault(struct span pattern)
+{
+	struct path_reading reading;
+
+	if (pattern.len > PATH_PATTERN_MAX_BYTES)
+		return "the pattern is longer than 255 bytes";
+	if (has_three_stars(pattern))
+		return "\"***\" means nothing more than \"**\"";
+	reading = path_read(pattern);
+	return reading.is_ambiguous ? path_fault_text(reading.fault) : NULL;
+}
