@@ -1,0 +1,222 @@
+/*
+ * log: what was decided, as a table, as the records themselves, or checked.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/audit_verify.h"
+#include "base/names.h"
+#include "cli/call.h"
+#include "cli/cli.h"
+
+static const char *
+log_text(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json, key));
+
+	return text == NULL ? "" : text;
+}
+
+/* "host:port", "host" or "-". */
+static void
+log_print_where(const json_t *record, char *buf, size_t size)
+{
+	const char *host = log_text(record, "host");
+	json_int_t port = json_integer_value(json_object_get(record, "port"));
+
+	if (*host == '\0')
+		host = log_text(record, "address");
+	if (*host == '\0')
+		host = "-";
+	if (port != 0)
+		(void)snprintf(buf, size, "%s:%lld", host, (long long)port);
+	else
+		(void)snprintf(buf, size, "%s", host);
+}
+
+static int
+log_print_row(char *line, size_t len, void *arg)
+{
+	json_t *record = json_loadb(line, len, 0, NULL);
+	char where[320];
+
+	(void)arg;
+	if (record == NULL) {
+		(void)printf("%s\n", line);
+		return 0;
+	}
+	log_print_where(record, where, sizeof(where));
+	(void)printf("%s %-16s %-9s %-5s %-22s %s %s %s  %s %s%s%s\n",
+	    log_text(record, "time"), log_text(record, "sandbox"),
+	    log_text(record, "event"), log_text(record, "verdict"),
+	    log_text(record, "reason"), where, log_text(record, "method"),
+	    log_text(record, "path"), log_text(record, "rule"),
+	    log_text(record, "at"),
+	    *log_text(record, "credential") != '\0' ? " credential=" : "",
+	    log_text(record, "credential"));
+	json_decref(record);
+	return fflush(stdout) == 0 ? 0 : CLI_FAILED;
+}
+
+static int
+log_print_line(char *line, size_t len, void *arg)
+{
+	(void)len;
+	(void)arg;
+	(void)puts(line);
+	return fflush(stdout) == 0 ? 0 : CLI_FAILED;
+}
+
+struct log_options {
+	const char *name;
+	bool follow;
+	bool denied;
+	bool json;
+	bool verify;
+	const char *file; /* a rotated log instead of the daemon's */
+	const char *head; /* the hash that the last line must have */
+};
+
+static int
+log_verify_line(char *line, size_t len, void *arg)
+{
+	struct audit_verify *v = arg;
+	enum audit_verify_result r =
+	    audit_verify_line(v, (struct span){ (const uint8_t *)line, len });
+
+	if (r == AUDIT_VERIFY_OK)
+		return 0;
+	(void)fprintf(stderr,
+	    "tapward: the audit log is not whole: line %llu: %s\n",
+	    (unsigned long long)v->lines + 1, audit_verify_text(r));
+	return CLI_FAILED;
+}
+
+static int
+log_verify_file(const char *path, struct audit_verify *v)
+{
+	FILE *f = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int rc = 0;
+
+	if (f == NULL) {
+		(void)fprintf(stderr, "tapward: %s: %s\n", path,
+		    strerror(errno));
+		return CLI_FAILED;
+	}
+	while (rc == 0 && (len = getline(&line, &size, f)) != -1) {
+		if (len > 0 && line[len - 1] == '\n')
+			len--;
+		rc = log_verify_line(line, (size_t)len, v);
+	}
+	free(line);
+	(void)fclose(f);
+	return rc;
+}
+
+static int
+log_verify(const struct cli *cli, const struct log_options *o)
+{
+	struct audit_verify v;
+	enum audit_verify_result r;
+	int rc;
+
+	audit_verify_init(&v);
+	rc = o->file != NULL ? log_verify_file(o->file, &v)
+			     : call_stream(cli, "/v1/log", log_verify_line, &v);
+	if (rc != 0)
+		return rc;
+	r = audit_verify_end(&v);
+	if (r != AUDIT_VERIFY_OK) {
+		(void)fprintf(stderr,
+		    "tapward: the audit log is not whole: its end: %s\n",
+		    audit_verify_text(r));
+		return CLI_FAILED;
+	}
+	if (o->head != NULL && strcmp(o->head, v.head) != 0) {
+		(void)fprintf(stderr,
+		    "tapward: the audit log ends with %s, not with --head:"
+		    " it was rewritten, or goes on\n",
+		    v.head);
+		return CLI_FAILED;
+	}
+	(void)printf("%llu records in an unbroken chain; head %s\n",
+	    (unsigned long long)v.lines, v.head);
+	return 0;
+}
+
+static int
+log_show(const struct cli *cli, const struct log_options *o)
+{
+	char path[SANDBOX_NAME_SIZE + 64];
+	struct wr w = wr_init(path, sizeof(path));
+
+	wr_text(&w, "/v1/");
+	if (o->name != NULL)
+		wr_fmt(&w, "sandboxes/%s/", o->name);
+	wr_text(&w, "log");
+	if (o->denied)
+		wr_text(&w, "?denied=1");
+	if (o->follow)
+		wr_text(&w, o->denied ? "&follow=1" : "?follow=1");
+	wr_u8(&w, '\0');
+	return call_stream(cli, path, o->json ? log_print_line : log_print_row,
+	    NULL);
+}
+
+int
+cmd_log(const struct cli *cli, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "follow", no_argument, NULL, 'f' },
+		{ "denied", no_argument, NULL, 'd' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "verify", no_argument, NULL, 'v' },
+		{ "file", required_argument, NULL, 'F' },
+		{ "head", required_argument, NULL, 'H' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct log_options o = { .name = NULL };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "f", options, NULL)) != -1) {
+		switch (opt) {
+		case 'f':
+			o.follow = true;
+			break;
+		case 'd':
+			o.denied = true;
+			break;
+		case 'j':
+			o.json = true;
+			break;
+		case 'v':
+			o.verify = true;
+			break;
+		case 'F':
+			o.file = optarg;
+			break;
+		case 'H':
+			o.head = optarg;
+			break;
+		default:
+			return cli_usage("log", "see tapward(1)");
+		}
+	}
+	if (optind < argc) {
+		o.name = cli_only_name("log", argc, argv, optind);
+		if (o.name == NULL)
+			return CLI_USAGE;
+	}
+	if (!o.verify && (o.file != NULL || o.head != NULL))
+		return cli_usage("log", "--file and --head go with --verify");
+	if (o.verify && o.name != NULL)
+		return cli_usage("log",
+		    "--verify checks the whole log, not one sandbox");
+	return o.verify ? log_verify(cli, &o) : log_show(cli, &o);
+}

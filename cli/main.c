@@ -1,0 +1,150 @@
+/*
+ * Finds the command and the daemon's socket.
+ */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "cli/cli.h"
+
+#define CLI_SOCKET "/run/tapward/control.sock"
+
+static const struct cli_command commands[] = {
+	{ "check", "FILE...", "lint policy files", cmd_check },
+	{ "explain",
+	    "[--policy FILE] [--ceiling FILE] [--method M] [--json] URL",
+	    "verdict, reason and rule for a URL", cmd_explain },
+	{ "create",
+	    "NAME [--policy FILE] [--device tap|veth] [--netns NS]"
+	    " [--owner UID] [--ca ID] [--ttl 30m] [--json]",
+	    "make a sandbox", cmd_create },
+	{ "attach", "NAME [--fd N | --in-netns] -- CMD...",
+	    "run a VMM with the sandbox's tap", cmd_attach },
+	{ "list", "[--json]", "all sandboxes", cmd_list },
+	{ "show", "NAME [--json]", "one sandbox", cmd_show },
+	{ "rm", "NAME...", "end sandboxes", cmd_rm },
+	{ "reload", "NAME [--policy FILE] [--json]",
+	    "give a sandbox another policy", cmd_reload },
+	{ "env", "NAME [--proxy] [--ca PATH]", "shell exports for a guest",
+	    cmd_env },
+	{ "log",
+	    "[NAME] [--follow] [--denied] [--json]"
+	    " | --verify [--file FILE] [--head HASH]",
+	    "what was decided", cmd_log },
+	{ "status", "[--json]", "how the daemon is", cmd_status },
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))
+
+int
+cli_usage(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)fprintf(stderr, "tapward %s: ", command);
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fputc('\n', stderr);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (strcmp(commands[i].name, command) == 0)
+			(void)fprintf(stderr, "usage: tapward %s %s\n", command,
+			    commands[i].usage);
+	return CLI_USAGE;
+}
+
+int
+cli_fail(const struct err *err, int status)
+{
+	(void)fprintf(stderr, "tapward: %s\n", err->text);
+	return status;
+}
+
+const char *
+cli_only_name(const char *command, int argc, char **argv, int at)
+{
+	if (argc - at != 1) {
+		(void)cli_usage(command, "name one sandbox");
+		return NULL;
+	}
+	if (!sandbox_name_is_valid(argv[at])) {
+		(void)cli_usage(command,
+		    "that is not the name of a sandbox: lower-case letters,"
+		    " digits and '-', at most %d",
+		    SANDBOX_NAME_SIZE - 1);
+		return NULL;
+	}
+	return argv[at];
+}
+
+static int
+print_help(FILE *out)
+{
+	(void)fprintf(out,
+	    "usage: tapward [--socket PATH] COMMAND ...\n\n"
+	    "A ward on the tap: sandboxes whose only way out is a proxy that"
+	    " denies by default.\n\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		(void)fprintf(out, "  %-8s %s\n           %s\n",
+		    commands[i].name, commands[i].usage, commands[i].does);
+	(void)fprintf(out,
+	    "\n--socket, or TAPWARD_SOCKET, names another daemon than %s.\n"
+	    "See tapward(1) and tapward.ini(5).\n",
+	    CLI_SOCKET);
+	return out == stdout ? 0 : CLI_USAGE;
+}
+
+static const char *
+default_socket(void)
+{
+	const char *env = getenv("TAPWARD_SOCKET");
+
+	return env != NULL && *env != '\0' ? env : CLI_SOCKET;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "socket", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct cli cli = { default_socket(), argv[0] };
+	int opt;
+
+	/* '+': options after the command are the command's. */
+	while ((opt = getopt_long(argc, argv, "+hV", options, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			cli.socket = optarg;
+			break;
+		case 'h':
+			return print_help(stdout);
+		case 'V':
+			(void)printf("tapward %s\n", TAPWARD_VERSION);
+			return 0;
+		default:
+			return print_help(stderr);
+		}
+	}
+	if (optind == argc)
+		return print_help(stderr);
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		char **rest = argv + optind;
+		int count = argc - optind;
+
+		if (strcmp(commands[i].name, rest[0]) != 0)
+			continue;
+		optind = 0; /* getopt(3): start anew on another vector */
+		return commands[i].run(&cli, count, rest);
+	}
+	(void)fprintf(stderr,
+	    "tapward: there is no command \"%s\"; tapward --help lists them\n",
+	    argv[optind]);
+	return CLI_USAGE;
+}

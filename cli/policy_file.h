@@ -1,0 +1,30 @@
+/*
+ * Finding and reading a policy file as the caller.
+ */
+#ifndef TAPWARD_CLI_POLICY_FILE_H
+#define TAPWARD_CLI_POLICY_FILE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct policy_file {
+	char path[4096];
+	char *text; /* owned */
+	size_t len;
+};
+
+/*
+ * Reads path, or without one (NULL) the nearest tapward.ini from the working
+ * directory upwards, up to the root of the repository, never out of a folder
+ * of another user. Symbolic links, devices, fifos and files over
+ * max_bytes are refused with the reason in err. 0 or -EINVAL.
+ */
+int policy_file_read(const char *path, size_t max_bytes,
+    struct policy_file *ret, struct err *err);
+void policy_file_done(struct policy_file *f);
+
+/* The last part of a path: what is shown as the policy's name. */
+const char *policy_file_name(const struct policy_file *f);
+
+#endif

@@ -1,0 +1,387 @@
+/*
+ * The members of each request are rows of a table, so that what is not in it
+ * is an error and not ignored: a misspelt "ttl" must not make a sandbox that
+ * lives for ever.
+ */
+#include "daemon/api_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "conf/policy.h"
+
+/* Longest life of a sandbox: a year. */
+#define API_TTL_MAX_S (366u * 24 * 3600)
+
+struct api_reading {
+	struct message_api_request *req;
+	struct api_body *body;
+	struct err *err;
+};
+
+static int
+api_take_text(const struct api_reading *rd, const char *key, json_t *value,
+    char *buf, size_t size)
+{
+	size_t len = json_string_length(value);
+	const char *text = json_string_value(value);
+
+	if (len >= size)
+		return err_at(rd->err, NULL, 0,
+		    "\"%s\" is too long: at most %zu bytes", key, size - 1);
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < 0x20 || text[i] > 0x7e)
+			return err_at(rd->err, NULL, 0,
+			    "\"%s\" must be printable ASCII", key);
+	memcpy(buf, text, len);
+	buf[len] = '\0';
+	return 0;
+}
+
+static int
+api_take_name(const struct api_reading *rd, json_t *value)
+{
+	return api_take_text(rd, "name", value, rd->req->name,
+	    sizeof(rd->req->name));
+}
+
+static int
+api_take_ca(const struct api_reading *rd, json_t *value)
+{
+	return api_take_text(rd, "ca", value, rd->req->ca, sizeof(rd->req->ca));
+}
+
+static int
+api_take_policy_name(const struct api_reading *rd, json_t *value)
+{
+	return api_take_text(rd, "policy_name", value, rd->req->display_name,
+	    sizeof(rd->req->display_name));
+}
+
+static int
+api_take_policy(const struct api_reading *rd, json_t *value)
+{
+	size_t len = json_string_length(value);
+
+	if (len > POLICY_TEXT_MAX_BYTES)
+		return err_at(rd->err, NULL, 0,
+		    "the policy has %zu bytes; at most %d are read", len,
+		    POLICY_TEXT_MAX_BYTES);
+	rd->body->policy = malloc(len + 1);
+	if (rd->body->policy == NULL)
+		return err_os(rd->err, -ENOMEM, "the policy's text");
+	memcpy(rd->body->policy, json_string_value(value), len + 1);
+	rd->body->policy_len = len;
+	return 0;
+}
+
+static int
+api_take_device(const struct api_reading *rd, json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	for (uint8_t i = 0; i < API_DEVICE_COUNT; i++) {
+		if (strcmp(text, api_device_name(i)) == 0) {
+			rd->req->device = i;
+			return 0;
+		}
+	}
+	return err_at(rd->err, NULL, 0, "\"device\" is \"tap\" or \"veth\"");
+}
+
+static int
+api_take_number(const struct api_reading *rd, const char *key, json_t *value,
+    uint32_t max, uint32_t *ret)
+{
+	json_int_t v = json_integer_value(value);
+
+	if (v < 0 || (uint64_t)v > max)
+		return err_at(rd->err, NULL, 0,
+		    "\"%s\" is a number from 0 to %u", key, max);
+	*ret = (uint32_t)v;
+	return 0;
+}
+
+static int
+api_take_owner(const struct api_reading *rd, json_t *value)
+{
+	return api_take_number(rd, "owner", value, API_OWNER_PEER - 1,
+	    &rd->req->owner_uid);
+}
+
+static int
+api_take_ttl(const struct api_reading *rd, json_t *value)
+{
+	return api_take_number(rd, "ttl", value, API_TTL_MAX_S,
+	    &rd->req->ttl_s);
+}
+
+static int
+api_take_netns(const struct api_reading *rd, json_t *value)
+{
+	rd->req->in_netns = json_is_true(value);
+	return 0;
+}
+
+enum api_type { API_TYPE_STRING, API_TYPE_INTEGER, API_TYPE_BOOL };
+
+static const char *const api_type_names[] = {
+	[API_TYPE_STRING] = "a string",
+	[API_TYPE_INTEGER] = "a whole number",
+	[API_TYPE_BOOL] = "true or false",
+};
+
+#define OP(op) (1u << (op))
+
+static const struct api_member {
+	const char *key;
+	unsigned int ops;
+	enum api_type type;
+	int (*take)(const struct api_reading *rd, json_t *value);
+} api_members[] = {
+	{ "name", OP(API_CREATE), API_TYPE_STRING, api_take_name },
+	{ "ca", OP(API_CREATE), API_TYPE_STRING, api_take_ca },
+	{ "device", OP(API_CREATE), API_TYPE_STRING, api_take_device },
+	{ "owner", OP(API_CREATE), API_TYPE_INTEGER, api_take_owner },
+	{ "ttl", OP(API_CREATE), API_TYPE_INTEGER, api_take_ttl },
+	{ "policy", OP(API_CREATE) | OP(API_RELOAD), API_TYPE_STRING,
+	    api_take_policy },
+	{ "policy_name", OP(API_CREATE) | OP(API_RELOAD), API_TYPE_STRING,
+	    api_take_policy_name },
+	{ "netns", OP(API_ATTACH), API_TYPE_BOOL, api_take_netns },
+};
+
+static bool
+api_type_fits(enum api_type type, const json_t *value)
+{
+	switch (type) {
+	case API_TYPE_STRING:
+		return json_is_string(value);
+	case API_TYPE_INTEGER:
+		return json_is_integer(value);
+	case API_TYPE_BOOL:
+		return json_is_boolean(value);
+	}
+	return false;
+}
+
+static int
+api_read_member(const struct api_reading *rd, const char *key, json_t *value)
+{
+	for (size_t i = 0; i < sizeof(api_members) / sizeof(*api_members);
+	     i++) {
+		const struct api_member *m = &api_members[i];
+
+		if (strcmp(key, m->key) != 0 || !(m->ops & OP(rd->req->op)))
+			continue;
+		if (!api_type_fits(m->type, value))
+			return err_at(rd->err, NULL, 0, "\"%s\" must be %s",
+			    key, api_type_names[m->type]);
+		return m->take(rd, value);
+	}
+	return err_at(rd->err, NULL, 0,
+	    "this request has no member of that name; see tapward(1)");
+}
+
+int
+api_json_read(struct span text, struct message_api_request *req,
+    struct api_body *body, struct err *err)
+{
+	struct api_reading rd = { req, body, err };
+	json_error_t fault;
+	const char *key;
+	json_t *value;
+	int rc = 0;
+	json_t *root = json_loadb((const char *)text.ptr, text.len,
+	    JSON_REJECT_DUPLICATES, &fault);
+
+	if (root == NULL)
+		return err_at(err, NULL, 0, "the body is not JSON: line %d",
+		    fault.line);
+	if (!json_is_object(root)) {
+		json_decref(root);
+		return err_at(err, NULL, 0, "the body is not a JSON object");
+	}
+	json_object_foreach(root, key, value)
+	{
+		rc = api_read_member(&rd, key, value);
+		if (rc != 0)
+			break;
+	}
+	json_decref(root);
+	return rc;
+}
+
+void
+api_body_done(struct api_body *b)
+{
+	free(b->policy);
+	*b = (struct api_body){ NULL, 0 };
+}
+
+static json_t *
+api_json_address(uint32_t ip, unsigned int prefix)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%u.%u.%u.%u", ip >> 24,
+	    ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+	if (prefix != 0)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
+		    "/%u", prefix);
+	return json_string(text);
+}
+
+static json_t *
+api_json_mac(const uint8_t mac[6])
+{
+	char text[18];
+
+	(void)snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x",
+	    mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	return json_string(text);
+}
+
+static json_t *
+api_json_time(uint64_t wall_ms)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	return wall_ms == 0 ? json_null()
+			    : json_string(clock_text(wall_ms, text));
+}
+
+static json_t *
+api_json_proxy(const struct message_api_sandbox *s)
+{
+	char text[40];
+
+	(void)snprintf(text, sizeof(text), "http://%u.%u.%u.%u:%u",
+	    s->gateway_ip >> 24, s->gateway_ip >> 16 & 255,
+	    s->gateway_ip >> 8 & 255, s->gateway_ip & 255, s->proxy_port);
+	return json_string(text);
+}
+
+static json_t *
+api_json_credentials(const struct message_api_sandbox *s)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < s->credential_count; i++) {
+		json_t *one =
+		    json_pack("{s:s, s:s}", "name", s->credentials[i].name,
+			"placeholder", s->credentials[i].placeholder);
+
+		if (json_array_append_new(all, one) != 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+json_t *
+api_json_sandbox(const struct message_api_sandbox *s)
+{
+	return json_pack("{s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:o, s:o, s:o,"
+			 " s:o, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:i,"
+			 " s:o}",
+	    "name", s->name, "state", api_state_name(s->state), "kind",
+	    api_device_name(s->device), "owner", (int)s->owner_uid,
+	    "generation", (json_int_t)s->generation, "netns", s->netns,
+	    "device", s->device_name, "guest_ip",
+	    api_json_address(s->guest_ip, s->prefix), "guest_mac",
+	    api_json_mac(s->guest_mac), "gateway",
+	    api_json_address(s->gateway_ip, 0), "dns",
+	    api_json_address(s->gateway_ip, 0), "ca", s->ca, "ca_id", s->ca_id,
+	    "proxy", api_json_proxy(s), "policy", s->policy_file,
+	    "policy_digest", s->policy_digest, "created",
+	    api_json_time(s->created_wall_ms), "ttl_end",
+	    api_json_time(s->ttl_end_wall_ms), "gate_pid", (int)s->gate_pid,
+	    "gate_restarts", (int)s->gate_restarts, "credentials",
+	    api_json_credentials(s));
+}
+
+json_t *
+api_json_entry(const struct message_api_entry *e)
+{
+	return json_pack("{s:s, s:s, s:s, s:i, s:o}", "name", e->name, "state",
+	    api_state_name(e->state), "kind", api_device_name(e->device),
+	    "owner", (int)e->owner_uid, "created",
+	    api_json_time(e->created_wall_ms));
+}
+
+static json_t *
+api_json_children(const struct message_api_status *s)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < s->child_count; i++) {
+		const struct message_api_child *c = &s->children[i];
+		json_t *one = json_pack("{s:s, s:i, s:i}", "role", c->role,
+		    "pid", (int)c->pid, "restarts", (int)c->restarts);
+
+		if (json_array_append_new(all, one) != 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+json_t *
+api_json_status(const struct message_api_status *s)
+{
+	return json_pack("{s:s, s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:b, s:i,"
+			 " s:o}",
+	    "version", s->version, "pid", (int)s->pid, "started",
+	    api_json_time(s->started_wall_ms), "sandboxes", (int)s->sandboxes,
+	    "pool_ready", (int)s->pool_ready, "pool_size", (int)s->pool_size,
+	    "ceiling",
+	    s->has_ceiling ? json_string(s->ceiling_file) : json_null(),
+	    "ceiling_digest",
+	    s->has_ceiling ? json_string(s->ceiling_digest) : json_null(),
+	    "audit_can_write", (int)s->audit_can_write, "roots", (int)s->roots,
+	    "processes", api_json_children(s));
+}
+
+json_t *
+api_json_event(const struct message_api_event *e)
+{
+	return json_pack("{s:o, s:s, s:I, s:s}", "time",
+	    api_json_time(e->wall_ms), "sandbox", e->name, "generation",
+	    (json_int_t)e->generation, "event", e->what);
+}
+
+/* One finding a line; jansson refuses what is not UTF-8, so bytes are cut. */
+static int
+api_json_findings(json_t *all, struct span findings)
+{
+	struct rd r = rd_span(findings);
+
+	while (rd_left(&r) > 0) {
+		const uint8_t *end = memchr(r.at, '\n', r.left);
+		size_t len = end == NULL ? r.left : (size_t)(end - r.at);
+		struct span line = rd_take(&r, len);
+
+		rd_skip(&r, rd_left(&r) > 0 ? 1 : 0);
+		if (line.len > 0 &&
+		    json_array_append_new(all,
+			json_stringn((const char *)line.ptr, line.len)) != 0)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+json_t *
+api_json_error(const char *text, struct span findings)
+{
+	json_t *all = json_array();
+
+	if (api_json_findings(all, findings) != 0)
+		json_array_clear(all);
+	return json_pack("{s:s, s:o}", "error", text, "findings", all);
+}
