@@ -1,0 +1,59 @@
+# Shared by tools/demo, tools/check and tools/bench; sourced, not run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+	bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' dim=$'\e[2m' plain=$'\e[0m'
+else
+	bold='' red='' green='' dim='' plain=''
+fi
+
+say() {
+	printf '%s==> %s%s\n' "$bold" "$*" "$plain"
+}
+
+fail() {
+	printf '%s%s%s\n' "$red" "$*" "$plain" >&2
+	exit 1
+}
+
+need_root() {
+	[ "$(id -u)" = 0 ] ||
+		fail "tools/$(basename "$0") makes network namespaces and devices: run it as root (sudo tools/$(basename "$0"))"
+}
+
+# packages GROUP...: installs what tools/packages lists for these groups and
+# the machine does not have.
+packages() {
+	local pattern missing
+	pattern=$(IFS='|'; printf '%s' "$*")
+	missing=$(grep -E "^($pattern)[[:space:]]" "$root/tools/packages" |
+		awk '{ print $2 }' | sort -u | while read -r package; do
+		dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null |
+			grep -q '^ii' || printf '%s ' "$package"
+	done)
+	[ -n "$missing" ] || return 0
+	say "installing: $missing"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null &&
+		# shellcheck disable=SC2086
+		apt-get -qq -y --no-install-recommends \
+			-o DPkg::Lock::Timeout=300 install $missing >/dev/null ||
+		fail "apt-get could not install: $missing"
+}
+
+# A package's own service would take the ports that tests and demo use.
+no_services() {
+	[ -e /usr/sbin/policy-rc.d ] && return 0
+	printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+	chmod 755 /usr/sbin/policy-rc.d
+	trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+}
+
+# build PRESET: configures and builds it.
+build() {
+	cmake -S "$root" --preset "$1" >"$root/build/.$1.log" 2>&1 &&
+		cmake --build "$root/build/$1" >>"$root/build/.$1.log" 2>&1 && return 0
+	tail -40 "$root/build/.$1.log" >&2
+	fail "the build of preset $1 failed; its whole log: build/.$1.log"
+}
