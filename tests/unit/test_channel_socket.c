@@ -65,6 +65,7 @@ a_path_that_is_taken_or_too_long_is_refused(void **state)
 	int fd = -1;
 
 	(void)state;
+	assert_int_not_equal(file, -1);
 	assert_int_equal(chan_listen(path, &fd), -EEXIST);
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(unlink(path), 0);
