@@ -50,9 +50,8 @@ struct compile_input {
  * -ENOMEM. Bytes are judged before inih sees them (NUL, other controls, lines
  * it would cut, indented lines: facts of inih 55).
  */
-int compile_policy(
-    const struct compile_input *in, struct compile_result *ret);
-/* Frees what compile_policy() left in it. */
+int compile_policy(const struct compile_input *in, struct compile_result *ret);
+/* Frees the image; the findings stay readable. */
 void compile_result_done(struct compile_result *r);
 
 #endif

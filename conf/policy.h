@@ -23,9 +23,10 @@ struct policy;
 #define POLICY_IMAGE_MAX_BYTES (256u << 20)
 
 /*
- * Maps the image in fd (borrowed) and checks every offset, count and index in
- * it: a hostile image is refused or read in bounds, never trusted. fd must be
- * a sealed memfd (fd_is_sealed). -EBADMSG for an image that is not sound,
+ * Maps the image in fd (borrowed): header and extents are checked here in
+ * constant time, every offset, count and index when it is followed, so that a
+ * hostile image is read in bounds and what is not sound denies. fd must be a
+ * sealed memfd (fd_is_sealed). -EBADMSG for an image that is not sound,
  * -EPROTO for another version, else 0 or -errno.
  */
 int policy_map(int fd, struct policy **ret_policy);
@@ -37,6 +38,7 @@ void policy_unref(struct policy *p); /* NULL is fine */
 /* The display name the text was compiled under, and its SHA-256 in hex. */
 const char *policy_file(const struct policy *p);
 const char *policy_digest(const struct policy *p);
+bool policy_is_ceiling(const struct policy *p);
 size_t policy_rule_count(const struct policy *p);
 size_t policy_host_count(const struct policy *p);
 
@@ -58,8 +60,8 @@ struct policy_pair {
  * both verdicts counts. A scheme or tls mode that only one file's deciding
  * rule gives falls back: passthrough to inspect; http and tcp to a denial.
  */
-struct verdict policy_judge_connect(
-    const struct policy_pair *pair, const char *host, uint16_t port);
+struct verdict policy_judge_connect(const struct policy_pair *pair,
+    const char *host, uint16_t port);
 
 /* A request on a connection that was inspected. Spans are borrowed. */
 struct policy_request {
@@ -67,29 +69,30 @@ struct policy_request {
 	uint16_t port;
 	enum scheme scheme; /* SCHEME_HTTPS or SCHEME_HTTP */
 	struct span method;
-	struct span path;   /* as it will be forwarded, before '?' */
-	struct span query;  /* after '?', without it */
+	struct span path;  /* as it will be forwarded, before '?' */
+	struct span query; /* after '?', without it */
 	bool has_query;
 	bool is_websocket;
 	/*
-	 * From wire/path.h: the path can be read in two ways. ENCODED_SLASH
-	 * alone passes a rule that opted in; anything else matches no rule
-	 * that has a path.
+	 * From path_read() (wire/path.h), independent of each other. An allow
+	 * or ask rule with a path never matches an ambiguous one, and one with
+	 * an encoded slash only if it opted in. A deny rule with a path
+	 * matches both: whatever the origin makes of it is denied.
 	 */
 	bool is_ambiguous;
 	bool has_encoded_slash;
 };
 
-struct verdict policy_judge_request(
-    const struct policy_pair *pair, const struct policy_request *req);
+struct verdict policy_judge_request(const struct policy_pair *pair,
+    const struct policy_request *req);
 
 /*
  * Does any rule of the policy (as narrowed by the ceiling) on host:port name
  * a credential? Then guest-supplied credential headers are stripped there,
  * whichever rule matches.
  */
-bool policy_has_credential_at(
-    const struct policy_pair *pair, const char *host, uint16_t port);
+bool policy_has_credential_at(const struct policy_pair *pair, const char *host,
+    uint16_t port);
 
 /* A `scheme = tcp` host has a synthetic address of its own (DESIGN 4). */
 struct policy_tcp {
@@ -105,9 +108,12 @@ uint32_t policy_tcp_address(const struct policy *p, const char *host);
 bool policy_tcp_find(const struct policy *p, uint32_t address, uint16_t port,
     struct policy_tcp *ret);
 
-/* Ports named by allow and ask rules, ascending, each once: for nftables. */
-size_t policy_ports(
-    const struct policy *p, uint16_t *ret_ports, size_t ports_max);
+/*
+ * Ports named by allow and ask rules, ascending, each once: for nftables. At
+ * most ports_max are written; the result says how many there are.
+ */
+size_t policy_ports(const struct policy *p, uint16_t *ret_ports,
+    size_t ports_max);
 /* Credentials the policy names, "" past the last. */
 const char *policy_credential_at(const struct policy *p, size_t i);
 

@@ -43,15 +43,15 @@ enum {
 /* Strings borrow from the policy images that were asked. Never NULL. */
 struct verdict {
 	enum action action;
-	enum reason reason;   /* REASON_NONE when allowed */
-	bool by_ceiling;      /* the ceiling refused; "ceiling-" goes before */
-	const char *rule;     /* name of the deciding rule, "-" without one */
-	const char *file;     /* display name of the file that decided */
-	uint32_t line;        /* of the rule, or of [policy] without a rule */
-	const char *say;      /* text of the rule for whoever is refused, "" */
+	enum reason reason; /* REASON_NONE when allowed */
+	bool by_ceiling;    /* the ceiling refused; "ceiling-" goes before */
+	const char *rule;   /* name of the deciding rule, "-" without one */
+	const char *file;   /* display name of the file that decided */
+	uint32_t line;      /* of the rule, or of [policy] without a rule */
+	const char *say;    /* text of the rule for whoever is refused, "" */
 	enum scheme scheme;
 	enum tls_mode tls;
-	uint32_t widen;       /* WIDEN_ bits that hold */
+	uint32_t widen;         /* WIDEN_ bits that hold */
 	const char *credential; /* to inject, "" for none */
 };
 

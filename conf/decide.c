@@ -1,0 +1,408 @@
+/*
+ * From a question to a verdict: each file is judged alone, then the stricter
+ * verdict counts. Deny beats ask beats allow whatever the order of rules; the
+ * order only chooses which of several equal rules is named.
+ */
+#include "conf/policy.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "conf/glob.h"
+#include "conf/image.h"
+#include "wire/host.h"
+#include "wire/path.h"
+
+/* A miss that came further is the larger: it names the nearest rule. */
+static_assert(REASON_PORT < REASON_METHOD && REASON_METHOD < REASON_PATH &&
+	REASON_PATH < REASON_QUERY && REASON_QUERY < REASON_WEBSOCKET,
+    "reasons are compared");
+
+struct question {
+	const char *host;
+	uint16_t port;
+	const struct policy_request *req; /* NULL: the connection only */
+};
+
+/* What one file's rules make of a question. Rules by number, or none. */
+struct tally {
+	bool is_unsound;
+	uint32_t deny;
+	uint32_t ask;
+	uint32_t allow;
+	uint32_t near; /* rule that missed by the least */
+	enum reason near_reason;
+	const char *credential;
+};
+
+typedef void rule_fn(const struct policy *p, uint32_t id,
+    const struct image_rule *r, const struct question *q, struct tally *t);
+
+static bool
+has_port(const struct policy *p, const struct image_run *run, uint16_t port)
+{
+	for (uint32_t i = 0; i < run->count; i++) {
+		if (image_u16(p, IMAGE_PORTS, run->at + i) == port)
+			return true;
+	}
+	return false;
+}
+
+/* Pattern i of a run; an unsound one is empty, which matches nothing. */
+static struct span
+pattern_at(const struct policy *p, const struct image_run *run, uint32_t i)
+{
+	const char *s =
+	    image_string(p, image_u32(p, IMAGE_PATTERNS, run->at + i));
+
+	return span_of(s != NULL ? s : "");
+}
+
+static bool
+has_method(const struct policy *p, const struct image_rule *r,
+    const struct policy_request *req)
+{
+	for (uint32_t i = 0; i < r->methods.count; i++) {
+		if (span_eq(pattern_at(p, &r->methods, i), req->method))
+			return true;
+	}
+	return r->methods.count == 0;
+}
+
+static bool
+has_path(const struct policy *p, const struct image_rule *r,
+    const struct policy_request *req)
+{
+	for (uint32_t i = 0; i < r->paths.count; i++) {
+		if (path_match(pattern_at(p, &r->paths, i), req->path))
+			return true;
+	}
+	return r->paths.count == 0;
+}
+
+static bool
+has_query(const struct policy *p, const struct image_rule *r, struct span query)
+{
+	for (uint32_t i = 0; i < r->queries.count; i++) {
+		if (glob_match(pattern_at(p, &r->queries, i), query, '&'))
+			return true;
+	}
+	return false;
+}
+
+/* Why an allow or ask rule does not match; REASON_NONE when it does. */
+static enum reason
+request_miss(const struct policy *p, const struct image_rule *r,
+    const struct policy_request *req)
+{
+	if (r->scheme != req->scheme)
+		return REASON_PORT;
+	if (!has_method(p, r, req))
+		return REASON_METHOD;
+	if (r->paths.count > 0 &&
+	    (req->is_ambiguous ||
+		(req->has_encoded_slash &&
+		    (r->widen & WIDEN_ENCODED_SLASH) == 0)))
+		return REASON_PATH;
+	if (!has_path(p, r, req))
+		return REASON_PATH;
+	if (r->queries.count > 0 &&
+	    (!req->has_query || !has_query(p, r, req->query)))
+		return REASON_QUERY;
+	if (req->is_websocket && (r->widen & WIDEN_WEBSOCKET) == 0)
+		return REASON_WEBSOCKET;
+	return REASON_NONE;
+}
+
+static bool
+deny_covers_path(const struct policy *p, const struct image_rule *r,
+    const struct policy_request *req)
+{
+	if (r->paths.count == 0 || req->is_ambiguous)
+		return true;
+	if (req->has_encoded_slash && (r->widen & WIDEN_ENCODED_SLASH) == 0)
+		return true;
+	return has_path(p, r, req);
+}
+
+/*
+ * The whole query, each of its parameters, and any that has more than one
+ * spelling: an origin decodes what it gets.
+ */
+static bool
+deny_covers_query(const struct policy *p, const struct image_rule *r,
+    const struct policy_request *req)
+{
+	struct span left = req->query;
+
+	if (r->queries.count == 0)
+		return true;
+	if (!req->has_query)
+		return false;
+	for (size_t i = 0; i < left.len; i++) {
+		if (left.ptr[i] == '%' || left.ptr[i] == '+' ||
+		    left.ptr[i] == ';')
+			return true;
+	}
+	if (has_query(p, r, left))
+		return true;
+	while (left.len > 0) {
+		const uint8_t *amp = memchr(left.ptr, '&', left.len);
+		size_t len = amp != NULL ? (size_t)(amp - left.ptr) : left.len;
+		size_t used = amp != NULL ? len + 1 : len;
+
+		if (has_query(p, r, (struct span){ left.ptr, len }))
+			return true;
+		left = (struct span){ left.ptr + used, left.len - used };
+	}
+	return false;
+}
+
+static bool
+deny_covers(const struct policy *p, const struct image_rule *r,
+    const struct question *q)
+{
+	if (r->ports.count > 0 && !has_port(p, &r->ports, q->port))
+		return false;
+	if (q->req == NULL)
+		return r->methods.count + r->paths.count + r->queries.count ==
+		    0;
+	return has_method(p, r, q->req) && deny_covers_path(p, r, q->req) &&
+	    deny_covers_query(p, r, q->req);
+}
+
+static void
+keep_first(uint32_t *kept, uint32_t id)
+{
+	if (id < *kept)
+		*kept = id;
+}
+
+static void
+keep_near(struct tally *t, uint32_t id, enum reason miss)
+{
+	if (miss > t->near_reason || (miss == t->near_reason && id < t->near)) {
+		t->near = id;
+		t->near_reason = miss;
+	}
+}
+
+static void
+judge_rule(const struct policy *p, uint32_t id, const struct image_rule *r,
+    const struct question *q, struct tally *t)
+{
+	enum reason miss = REASON_NONE;
+	/* An inspected connection is opened; its requests are asked for. */
+	bool asks = r->action == ACTION_ASK &&
+	    (q->req != NULL || r->scheme == SCHEME_TCP ||
+		r->tls == TLS_MODE_PASSTHROUGH);
+
+	if (r->action == ACTION_DENY) {
+		if (deny_covers(p, r, q))
+			keep_first(&t->deny, id);
+		return;
+	}
+	if (!has_port(p, &r->ports, q->port))
+		miss = REASON_PORT;
+	else if (q->req != NULL)
+		miss = request_miss(p, r, q->req);
+	if (miss != REASON_NONE) {
+		keep_near(t, id, miss);
+		return;
+	}
+	keep_first(asks ? &t->ask : &t->allow, id);
+	if (t->credential[0] == '\0')
+		t->credential = r->credential;
+}
+
+static void
+find_credential(const struct policy *p, uint32_t id, const struct image_rule *r,
+    const struct question *q, struct tally *t)
+{
+	(void)id;
+	if (r->credential[0] != '\0' && has_port(p, &r->ports, q->port))
+		t->credential = r->credential;
+}
+
+static void
+each_rule_of(const struct policy *p, enum pattern_kind kind, struct span name,
+    const struct question *q, rule_fn *fn, struct tally *t)
+{
+	struct image_run run;
+	struct image_rule r;
+	bool is_inline;
+
+	if (!image_find(p, kind, name, &run, &is_inline))
+		return;
+	for (uint32_t i = 0; i < run.count; i++) {
+		uint32_t id =
+		    is_inline ? run.at : image_u32(p, IMAGE_LISTS, run.at + i);
+
+		if (image_rule(p, id, &r))
+			fn(p, id, &r, q, t);
+		else
+			t->is_unsound = true;
+	}
+}
+
+/* Every rule with a host pattern that stands for the host. */
+static void
+each_rule(const struct policy *p, const struct question *q, rule_fn *fn,
+    struct tally *t)
+{
+	struct span name = span_of(q->host);
+	enum pattern_kind kind = PATTERN_ONE_LABEL;
+
+	if (name.len == 0 || name.len >= HOST_SIZE)
+		return;
+	each_rule_of(p, PATTERN_EXACT, name, q, fn, t);
+	for (;;) {
+		const uint8_t *dot = memchr(name.ptr, '.', name.len);
+		size_t used = dot != NULL ? (size_t)(dot - name.ptr) + 1 : 0;
+
+		if (dot == NULL)
+			return;
+		name = (struct span){ name.ptr + used, name.len - used };
+		if (kind == PATTERN_ONE_LABEL)
+			each_rule_of(p, kind, name, q, fn, t);
+		kind = PATTERN_ANY_DEPTH;
+		each_rule_of(p, kind, name, q, fn, t);
+	}
+}
+
+static struct verdict
+no_verdict(const char *file, uint32_t line, enum reason reason)
+{
+	return (struct verdict){ .action = ACTION_DENY,
+		.reason = reason,
+		.rule = "-",
+		.file = file,
+		.line = line,
+		.say = "",
+		.credential = "" };
+}
+
+/* The verdict of rule id; one that cannot be read denies. */
+static struct verdict
+rule_verdict(const struct policy *p, uint32_t id, enum action action,
+    enum reason reason)
+{
+	struct verdict v = no_verdict(p->file, p->line, REASON_NO_POLICY);
+	struct image_rule r;
+
+	if (!image_rule(p, id, &r))
+		return v;
+	v.action = action;
+	v.reason = reason;
+	v.rule = r.name;
+	v.file = r.file;
+	v.line = r.line;
+	v.say = r.say;
+	v.scheme = r.scheme;
+	v.tls = r.tls;
+	v.widen = r.widen;
+	/* Without a path there is nothing that a slash could mislead. */
+	if (r.paths.count == 0)
+		v.widen |= WIDEN_ENCODED_SLASH;
+	return v;
+}
+
+static struct verdict
+judge_file(const struct policy *p, const struct question *q)
+{
+	struct tally t = { .deny = IMAGE_NONE,
+		.ask = IMAGE_NONE,
+		.allow = IMAGE_NONE,
+		.near = IMAGE_NONE,
+		.near_reason = REASON_NONE,
+		.credential = "" };
+	struct verdict v;
+
+	each_rule(p, q, judge_rule, &t);
+	if (t.is_unsound)
+		return no_verdict(p->file, p->line, REASON_NO_POLICY);
+	if (t.deny != IMAGE_NONE)
+		return rule_verdict(p, t.deny, ACTION_DENY,
+		    REASON_DENIED_BY_RULE);
+	if (t.ask != IMAGE_NONE)
+		v = rule_verdict(p, t.ask, ACTION_ASK, REASON_NONE);
+	else if (t.allow != IMAGE_NONE)
+		v = rule_verdict(p, t.allow, ACTION_ALLOW, REASON_NONE);
+	else if (t.near != IMAGE_NONE)
+		return rule_verdict(p, t.near, ACTION_DENY, t.near_reason);
+	else
+		return no_verdict(p->file, p->line, REASON_NO_RULE);
+	if (v.action != ACTION_DENY)
+		v.credential = t.credential;
+	return v;
+}
+
+/* The stricter of both, and of each widening only what both gave. */
+static struct verdict
+meet(struct verdict policy, struct verdict ceiling)
+{
+	struct verdict v = policy;
+
+	if (policy.action == ACTION_DENY)
+		return policy;
+	ceiling.by_ceiling = true;
+	if (ceiling.action == ACTION_DENY)
+		return ceiling;
+	if (policy.scheme != ceiling.scheme) {
+		ceiling.action = ACTION_DENY;
+		ceiling.reason = REASON_PORT;
+		ceiling.credential = "";
+		return ceiling;
+	}
+	if (ceiling.action < policy.action)
+		v = ceiling;
+	v.credential = policy.credential;
+	v.widen = policy.widen & ceiling.widen;
+	v.tls = policy.tls == ceiling.tls ? policy.tls : TLS_MODE_INSPECT;
+	return v;
+}
+
+static struct verdict
+judge(const struct policy_pair *pair, const struct question *q)
+{
+	struct verdict v;
+
+	if (pair->policy == NULL)
+		return no_verdict("-", 0, REASON_NO_POLICY);
+	v = judge_file(pair->policy, q);
+	if (pair->ceiling != NULL)
+		v = meet(v, judge_file(pair->ceiling, q));
+	return v;
+}
+
+struct verdict
+policy_judge_connect(const struct policy_pair *pair, const char *host,
+    uint16_t port)
+{
+	struct question q = { host, port, NULL };
+
+	return judge(pair, &q);
+}
+
+struct verdict
+policy_judge_request(const struct policy_pair *pair,
+    const struct policy_request *req)
+{
+	struct question q = { req->host, req->port, req };
+
+	return judge(pair, &q);
+}
+
+bool
+policy_has_credential_at(const struct policy_pair *pair, const char *host,
+    uint16_t port)
+{
+	struct question q = { host, port, NULL };
+	struct tally t = { .credential = "" };
+
+	if (pair->policy == NULL)
+		return false;
+	each_rule(pair->policy, &q, find_credential, &t);
+	/* What cannot be read may name one: strip rather than let through. */
+	return t.credential[0] != '\0' || t.is_unsound;
+}

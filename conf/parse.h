@@ -1,0 +1,88 @@
+/*
+ * From the text of a policy and its presets to a model. Private to the
+ * compiler: parse.c knows sections, parse_keys.c the keys, parse_rule.c what
+ * must hold within one rule.
+ */
+#ifndef TAPWARD_CONF_PARSE_H
+#define TAPWARD_CONF_PARSE_H
+
+#include "conf/compile.h"
+#include "conf/finding.h"
+#include "conf/ini.h"
+#include "conf/model.h"
+
+/* Most of one policy; a ceiling may hold more. */
+#define PARSE_RULES_MAX 4096
+#define PARSE_PRESETS_MAX 32
+/* Longest text for whoever is refused: it shares one line of 200 bytes. */
+#define PARSE_SAY_MAX 120
+
+enum parse_key {
+	KEY_VERSION,
+	KEY_PRESET,
+	KEY_HOST,
+	KEY_PORT,
+	KEY_METHOD,
+	KEY_PATH,
+	KEY_QUERY,
+	KEY_CREDENTIAL,
+	KEY_TLS,
+	KEY_SCHEME,
+	KEY_ENCODED_SLASH,
+	KEY_SAY,
+	KEY_WEBSOCKET,
+	KEY_REDIRECT,
+	KEY_UNTIL,
+	KEY_MAX_REQUESTS,
+	KEY_MAX_UPLOAD,
+	KEY_MAX_DOWNLOAD,
+	KEY_RATE,
+	KEYS
+};
+
+enum parse_section {
+	SECTION_NONE, /* one that was refused: its keys are not read */
+	SECTION_POLICY,
+	SECTION_RULE,
+};
+
+struct parse {
+	const struct compile_input *in;
+	struct compile_result *ret;
+	struct model *m;
+	int rc; /* -ENOMEM */
+	/* the file being read */
+	const char *file;
+	uint32_t file_index;
+	bool is_preset;
+	uint32_t policy_line; /* of its [policy], 0 so far */
+	uint32_t version_line;
+	/* the section being read */
+	enum parse_section section;
+	uint32_t line;           /* of its heading */
+	uint32_t key_line[KEYS]; /* where each key stood first, 0: absent */
+	uint32_t wildcard_line;  /* of the first host with a star */
+	uint32_t any_depth_line; /* ... with two */
+	/* what [policy] asks for: struct preset_use */
+	struct vec presets;
+};
+
+struct preset_use {
+	uint32_t name; /* string */
+	uint32_t line;
+};
+
+/* Everything of in; errors are findings. 0, or -ENOMEM. */
+int parse_policy(const struct compile_input *in, struct model *m,
+    struct compile_result *ret);
+
+/* One key below the present section (parse_keys.c). */
+void parse_take_key(struct parse *p, const struct ini_entry *e);
+/* The rule whose section has ended (parse_rule.c). */
+void parse_finish_rule(struct parse *p);
+/* The rule being read. */
+struct model_rule *parse_rule(const struct parse *p);
+/* A line of the file being read. */
+struct place parse_at(const struct parse *p, uint32_t line);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * What must hold within one rule, once its section has ended.
+ */
+#include <errno.h>
+
+#include "conf/parse.h"
+
+#define PORT_HTTP 80
+#define PORT_HTTPS 443
+
+static void
+add_port(struct parse *p, uint16_t port)
+{
+	struct model_rule *r = parse_rule(p);
+
+	r->ports.at = (uint32_t)p->m->ports.count;
+	r->ports.count = 1;
+	if (vec_push(&p->m->ports, &port) != 0)
+		p->rc = -ENOMEM;
+}
+
+static bool
+names_port(const struct parse *p, uint16_t port)
+{
+	const struct model_rule *r = parse_rule(p);
+
+	for (uint32_t i = 0; i < r->ports.count; i++) {
+		const uint16_t *at = vec_at(&p->m->ports, r->ports.at + i);
+
+		if (*at == port)
+			return true;
+	}
+	return false;
+}
+
+/* An error at the key's line if the key is there. */
+static void
+refuse_if(struct parse *p, enum parse_key key, const char *why)
+{
+	if (p->key_line[key] != 0)
+		finding_error(p->ret, parse_at(p, p->key_line[key]), "%s", why);
+}
+
+static void
+check_deny(struct parse *p)
+{
+	static const char modes[] =
+	    "a deny rule denies whatever is spoken there: remove tls and "
+	    "scheme";
+
+	refuse_if(p, KEY_CREDENTIAL,
+	    "a deny rule sends nothing, so it takes no credential");
+	refuse_if(p, KEY_TLS, modes);
+	refuse_if(p, KEY_SCHEME, modes);
+}
+
+/* Ports by scheme: what is spoken on 80 and 443 is fixed. */
+static void
+check_ports(struct parse *p)
+{
+	const struct model_rule *r = parse_rule(p);
+	uint32_t line = p->key_line[KEY_PORT];
+	struct place at = parse_at(p, line != 0 ? line : p->line);
+
+	if (r->scheme == SCHEME_TCP && line == 0) {
+		finding_error(p->ret, at, "scheme = tcp needs a port");
+		return;
+	}
+	if (line == 0)
+		add_port(p, r->scheme == SCHEME_HTTP ? PORT_HTTP : PORT_HTTPS);
+	if (r->scheme != SCHEME_HTTP && names_port(p, PORT_HTTP))
+		finding_error(p->ret, at,
+		    "port 80 speaks HTTP: a rule for it says scheme = http, "
+		    "and one for 443 stands apart");
+	if (r->scheme != SCHEME_HTTPS && names_port(p, PORT_HTTPS))
+		finding_error(p->ret, at,
+		    "port 443 speaks TLS: a rule for it has scheme https, the "
+		    "default");
+}
+
+static void
+check_uninspected(struct parse *p, const char *mode)
+{
+	static const enum parse_key keys[] = { KEY_METHOD, KEY_PATH, KEY_QUERY,
+		KEY_CREDENTIAL };
+	static const char *const names[] = { "method", "path", "query",
+		"credential" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		uint32_t line = p->key_line[keys[i]];
+
+		if (line != 0)
+			finding_error(p->ret, parse_at(p, line),
+			    "%s on a %s host: nothing inside is seen there, "
+			    "so it cannot hold; remove one of the two",
+			    names[i], mode);
+	}
+}
+
+static void
+warn_of_mode(struct parse *p)
+{
+	const struct model_rule *r = parse_rule(p);
+
+	if (r->scheme == SCHEME_TCP)
+		finding_warning(p->ret, parse_at(p, p->key_line[KEY_SCHEME]),
+		    "scheme = tcp judges name and port only, and sees nothing "
+		    "of what is sent");
+	else if (r->tls == TLS_MODE_PASSTHROUGH)
+		finding_warning(p->ret, parse_at(p, p->key_line[KEY_TLS]),
+		    "passthrough judges the name only, and sees nothing of "
+		    "what is sent");
+	else if (r->scheme == SCHEME_HTTP)
+		finding_warning(p->ret, parse_at(p, p->key_line[KEY_SCHEME]),
+		    "scheme = http crosses the network in the clear: anybody "
+		    "on the way can answer");
+}
+
+static void
+check_modes(struct parse *p)
+{
+	const struct model_rule *r = parse_rule(p);
+
+	if (r->tls == TLS_MODE_PASSTHROUGH && r->scheme != SCHEME_HTTPS)
+		refuse_if(p, KEY_TLS,
+		    "passthrough is for https: with http or tcp there is no "
+		    "TLS to pass");
+	if (r->scheme == SCHEME_TCP)
+		check_uninspected(p, "tcp");
+	else if (r->tls == TLS_MODE_PASSTHROUGH)
+		check_uninspected(p, "passthrough");
+	if (r->scheme == SCHEME_TCP && p->wildcard_line != 0)
+		finding_error(p->ret, parse_at(p, p->wildcard_line),
+		    "a wildcard host with scheme = tcp: each such host has an "
+		    "address of its own, so name them one by one");
+	warn_of_mode(p);
+}
+
+static void
+check_credential(struct parse *p)
+{
+	const struct model_rule *r = parse_rule(p);
+	uint32_t line = p->key_line[KEY_CREDENTIAL];
+
+	if (line == 0)
+		return;
+	if (p->in->is_ceiling)
+		finding_error(p->ret, parse_at(p, line),
+		    "a ceiling hands out no credential: grant it in "
+		    "[credential NAME] of the host's configuration");
+	if (p->wildcard_line != 0)
+		finding_error(p->ret, parse_at(p, p->wildcard_line),
+		    "a credential on a wildcard host: name the host that it "
+		    "is for");
+	if (r->scheme == SCHEME_HTTP)
+		finding_error(p->ret, parse_at(p, line),
+		    "a credential over scheme = http would cross the network "
+		    "in the clear: use https");
+}
+
+void
+parse_finish_rule(struct parse *p)
+{
+	const struct model_rule *r = parse_rule(p);
+
+	if (p->key_line[KEY_HOST] == 0)
+		finding_error(p->ret, parse_at(p, p->line),
+		    "[%s %s] names no host: add `host = NAME`",
+		    action_name(r->action), model_string(p->m, r->name));
+	if (p->key_line[KEY_PATH] == 0)
+		refuse_if(p, KEY_ENCODED_SLASH,
+		    "encoded-slash without a path: a rule without a path "
+		    "matches every path as it is; add `path = /**`");
+	if (p->any_depth_line != 0 && r->action != ACTION_DENY)
+		finding_warning(p->ret, parse_at(p, p->any_depth_line),
+		    "**. names every host below, however deep: *. names one "
+		    "label only");
+	if (r->action == ACTION_DENY) {
+		check_deny(p);
+		return;
+	}
+	check_modes(p);
+	check_ports(p);
+	check_credential(p);
+}

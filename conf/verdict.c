@@ -1,0 +1,44 @@
+/*
+ * The words of a verdict.
+ */
+#include "conf/verdict.h"
+
+#include <stdio.h>
+
+const char *
+action_name(enum action a)
+{
+	switch (a) {
+	case ACTION_DENY:
+		return "deny";
+	case ACTION_ASK:
+		return "ask";
+	case ACTION_ALLOW:
+		return "allow";
+	}
+	return "deny";
+}
+
+const char *
+scheme_name(enum scheme s)
+{
+	switch (s) {
+	case SCHEME_HTTPS:
+		return "https";
+	case SCHEME_HTTP:
+		return "http";
+	case SCHEME_TCP:
+		return "tcp";
+	}
+	return "https";
+}
+
+const char *
+verdict_code(const struct verdict *v, char buf[48])
+{
+	const char *code = reason_code(v->reason);
+
+	(void)snprintf(buf, 48, "%s%s",
+	    v->by_ceiling && code[0] != '\0' ? "ceiling-" : "", code);
+	return buf;
+}
