@@ -1,7 +1,6 @@
 /*
- * Devices, addresses and routes inside a sandbox's namespace, over rtnetlink.
- * Every function works in the namespace that the caller is in (netns_enter),
- * unless it takes a descriptor.
+ * Devices inside a sandbox's namespace. Every function works in the namespace
+ * that the caller is in (netns_enter), unless it takes a descriptor.
  */
 #ifndef TAPWARD_NETFILTER_DEVICE_H
 #define TAPWARD_NETFILTER_DEVICE_H
@@ -12,12 +11,12 @@
 #include "netfilter/plan.h"
 
 /* The owner of a tap that only root may attach to. */
-#define DEVICE_NO_OWNER UINT32_MAX
+#define DEVICE_NO_OWNER 0
 
 /*
  * A persistent tap with the gateway's MAC, down and with nobody attached.
- * Whoever attaches chooses IFF_VNET_HDR. Any process of owner may attach;
- * DEVICE_NO_OWNER leaves that to root. 0 or -errno.
+ * Whoever attaches chooses IFF_VNET_HDR. Only root may, until it has another
+ * owner (a tap without one is everybody's). 0 or -errno.
  */
 int device_tap_create(const struct net_plan *plan);
 /* Gives the tap to owner. -EBUSY while somebody is attached. */
@@ -43,17 +42,8 @@ struct device_guest {
 int device_veth_create(const struct net_plan *plan,
     const struct device_guest *guest, int sandbox_fd);
 
-/* lo up; the rule and the table that TPROXY needs; both read back. */
-int device_base_setup(void);
-/* The gateway's address and the guest's permanent neighbour entry. */
-int device_address_setup(const struct net_plan *plan, const char *name);
-/*
- * The namespace's devices are lo and name and no other, and its routes are
- * what the plan says. 0, -EBADMSG with a text in err, or -errno.
- */
-int device_verify(
-    const struct net_plan *plan, const char *name, struct err *err);
-
+/* The gateway's MAC and the MTU, for a device that somebody made anew. */
+int device_set_identity(const struct net_plan *plan, const char *name);
 int device_set_up(const char *name, bool up);
 /* -ENODEV if there is none. Takes some 20 ms in the kernel. */
 int device_delete(const char *name);
@@ -73,8 +63,8 @@ int device_state(const char *name, enum device_state *ret);
  */
 int device_watch_open(int *ret_fd);
 /*
- * Reads all that waits on it. *ret_touched: something about name changed (or
- * events were lost), so ask device_state(). 0 or -errno.
+ * Reads all that waits on it. *ret_touched: something about name changed, or
+ * events were lost, so ask device_state(). 0 or -errno.
  */
 int device_watch_drain(int fd, const char *name, bool *ret_touched);
 

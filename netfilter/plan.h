@@ -36,10 +36,10 @@ struct net_plan {
 	uint8_t gateway_mac[NET_MAC_BYTES];
 	uint32_t synthetic_net; /* what the gate answers names with */
 	uint8_t synthetic_prefix_len;
-	uint16_t proxy_port;       /* explicit proxy, on the gateway address */
-	uint16_t transparent_port; /* where TPROXY hands connections to */
-	uint16_t log_group;        /* of NFLOG, inside the namespace */
-	uint32_t log_per_second;   /* logged packets for each reason */
+	uint16_t proxy_port;        /* explicit proxy, on the gateway address */
+	uint16_t transparent_port;  /* where TPROXY hands connections to */
+	uint16_t log_group;         /* of NFLOG, inside the namespace */
+	uint32_t log_per_second;    /* logged packets for each reason */
 	uint32_t refuse_per_second; /* ICMP errors sent for refused UDP */
 	uint32_t mtu;
 	char tap_name[IFNAMSIZ];  /* of the device inside the namespace */
@@ -57,12 +57,11 @@ int net_plan_check(const struct net_plan *plan, struct err *err);
 
 /* "100.64.0.2" and its NUL. */
 #define NET_ADDRESS_TEXT_SIZE 16
-const char *net_address_text(
-    uint32_t address, char buf[NET_ADDRESS_TEXT_SIZE]);
+const char *net_address_text(uint32_t address, char buf[NET_ADDRESS_TEXT_SIZE]);
 /* "02:74:77:00:00:02" and its NUL. */
 #define NET_MAC_TEXT_SIZE 18
-const char *net_mac_text(
-    const uint8_t mac[NET_MAC_BYTES], char buf[NET_MAC_TEXT_SIZE]);
+const char *net_mac_text(const uint8_t mac[NET_MAC_BYTES],
+    char buf[NET_MAC_TEXT_SIZE]);
 bool net_mac_parse(const char *text, uint8_t ret_mac[NET_MAC_BYTES]);
 
 #endif

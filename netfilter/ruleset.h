@@ -15,21 +15,8 @@
 
 #include "base/err.h"
 #include "base/reason.h"
+#include "netfilter/opening.h"
 #include "netfilter/plan.h"
-
-/* A reserved address of a `scheme = tcp` host and a port of it. */
-struct net_reserved {
-	uint32_t address;
-	uint16_t port;
-};
-
-/* What a policy opens. Borrowed by every function here. */
-struct net_opening {
-	const uint16_t *ports; /* on the synthetic range; 80, 443 always are */
-	size_t port_count;     /* at most NET_PORTS_MAX */
-	const struct net_reserved *reserved;
-	size_t reserved_count; /* at most NET_RESERVED_MAX */
-};
 
 /* Packets that met their end for a reason, since the ruleset was installed. */
 struct net_counters {
@@ -53,19 +40,25 @@ int ruleset_install(const struct net_plan *plan, const char *device,
 int ruleset_verify(const struct net_plan *plan, const char *device,
     const struct net_opening *open, struct err *err);
 /*
- * Makes the sets hold open and nothing else, in one transaction, under
- * traffic. 0 or -errno; the old elements stay on failure.
+ * Makes the sets, which hold before, hold after and nothing else, in one
+ * transaction, under traffic. 0 or -errno; they hold before on failure.
  */
-int ruleset_update(const struct net_opening *open, struct err *err);
+int ruleset_update(const struct net_opening *before,
+    const struct net_opening *after, struct err *err);
 /* 0 or -errno. */
 int ruleset_counters(struct net_counters *ret);
 
+/*
+ * A number that differs after any change of this namespace's rulesets, by
+ * whomever. 0 or -errno.
+ */
+int ruleset_generation(uint32_t *ret_generation);
 /*
  * A non-blocking socket that becomes readable when anybody changes a ruleset
  * of this namespace, us included. 0 or -errno.
  */
 int ruleset_watch_open(int *ret_fd);
-/* Reads all that waits. *ret_changed: then ruleset_verify(). 0 or -errno. */
-int ruleset_watch_drain(int fd, bool *ret_changed);
+/* Empties it; ask ruleset_generation() what happened. 0 or -errno. */
+int ruleset_watch_drain(int fd);
 
 #endif

@@ -17,24 +17,11 @@
 
 #include "base/err.h"
 #include "netfilter/device.h"
+#include "netfilter/net_host.h"
 #include "netfilter/netns.h"
 #include "netfilter/plan.h"
 #include "netfilter/ruleset.h"
 #include "netfilter/sockets.h"
-
-/* The host's side: our own namespace, to which every function returns. */
-struct net_host {
-	int home_fd;
-	uint64_t home_inode;
-};
-
-/*
- * Opens it and checks that namespaces, taps and nftables are to be had here,
- * in a namespace that it throws away. 0 or -errno, and a text that says what
- * is missing.
- */
-int net_host_init(struct net_host *host, struct err *err);
-void net_host_done(struct net_host *host);
 
 enum net_device {
 	NET_DEVICE_TAP,
@@ -53,7 +40,7 @@ struct sandbox_net;
 
 /*
  * A namespace with sysctls, lo, routes, sockets, and for NET_DEVICE_TAP the
- * tap and its ruleset; no name. host and plan are borrowed for its life.
+ * tap and its ruleset; no name. host is borrowed for its life, plan copied.
  * A prepared one can be finished with either device, at its best with the one
  * it was prepared for. 0 or -errno with a text.
  */
@@ -70,15 +57,14 @@ int sandbox_net_finish(struct sandbox_net *n, const struct net_request *req,
 
 /*
  * Takes up a sandbox that an earlier supervisor finished, by its name, after
- * checking that its inode is the one recorded. Its ruleset is read back and
- * put in place again where it differs, device closed meanwhile. The sockets
- * are taken, in failure too; missing ones (-1) are made anew. req->guest is
- * not used. 0 or -errno.
+ * checking that its inode is the one recorded (-ESTALE if not). Its ruleset is
+ * read back and put in place again where it differs, device closed meanwhile;
+ * a device that is gone is no failure. The sockets are taken, in failure too;
+ * missing ones (-1) are made anew. req->guest is not used. 0 or -errno.
  */
-int sandbox_net_adopt(const struct net_host *host,
-    const struct net_plan *plan, const struct net_request *req,
-    uint64_t inode, struct net_sockets *sockets, struct sandbox_net **ret,
-    struct err *err);
+int sandbox_net_adopt(const struct net_host *host, const struct net_plan *plan,
+    const struct net_request *req, uint64_t inode, struct net_sockets *sockets,
+    struct sandbox_net **ret, struct err *err);
 
 /*
  * Ends it: device closed and deleted, name and sockets gone; the kernel frees
@@ -97,17 +83,20 @@ const char *sandbox_net_device(const struct sandbox_net *n);
 const struct net_sockets *sandbox_net_sockets(const struct sandbox_net *n);
 
 /* May a caller's namespace be given a device: not ours, not this sandbox's. */
-bool sandbox_net_is_own(
-    const struct net_host *host, const struct sandbox_net *n, uint64_t inode);
+bool sandbox_net_is_own(const struct net_host *host,
+    const struct sandbox_net *n, uint64_t inode);
 
 /* The policy changed. The old openings stay on failure. 0 or -errno. */
 int sandbox_net_update(struct sandbox_net *n, const struct net_opening *open,
     struct err *err);
-int sandbox_net_counters(
-    const struct sandbox_net *n, struct net_counters *ret);
+/*
+ * Reads everything back now: settings, devices, addresses, routes, ruleset.
+ * -EBADMSG if anything differs, err then says what; 0 or -errno.
+ */
+int sandbox_net_verify(struct sandbox_net *n, struct err *err);
+int sandbox_net_counters(const struct sandbox_net *n, struct net_counters *ret);
 /* As device_tap_open(), for `attach --fd`. */
-int sandbox_net_open_tap(
-    const struct sandbox_net *n, int flags, int *ret_fd);
+int sandbox_net_open_tap(const struct sandbox_net *n, int flags, int *ret_fd);
 
 /*
  * Two descriptors to poll for reading; call sandbox_net_check() when either
@@ -127,7 +116,7 @@ struct net_event {
  * ruleset that differs is installed again, device closed meanwhile. 0 or
  * -errno; the device is closed after a failure.
  */
-int sandbox_net_check(
-    struct sandbox_net *n, struct net_event *ret, struct err *err);
+int sandbox_net_check(struct sandbox_net *n, struct net_event *ret,
+    struct err *err);
 
 #endif

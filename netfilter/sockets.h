@@ -30,14 +30,14 @@ struct net_sockets {
 	int fd[NET_SOCKET_COUNT]; /* -1 where there is none */
 };
 
-#define NET_SOCKETS_NONE \
-	((struct net_sockets) { { -1, -1, -1, -1, -1, -1 } })
+#define NET_SOCKETS_NONE ((struct net_sockets){ { -1, -1, -1, -1, -1, -1 } })
 
 /*
- * All of them, non-blocking and close-on-exec, in the namespace the caller is
- * in; the gateway address need not be there yet. 0 or -errno.
+ * Makes those that are -1 in s, non-blocking and close-on-exec, in the
+ * namespace the caller is in; the gateway address need not be there yet.
+ * 0 or -errno; s then holds some, for net_sockets_close().
  */
-int net_sockets_open(const struct net_plan *plan, struct net_sockets *ret);
+int net_sockets_open(const struct net_plan *plan, struct net_sockets *s);
 void net_sockets_close(struct net_sockets *s);
 
 #endif

@@ -1,0 +1,180 @@
+/*
+ * The plan's defaults and what must hold between its numbers. A plan that
+ * passes the check is what device.c and the ruleset rely on.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "netfilter/plan.h"
+
+struct net_plan
+net_plan_default(void)
+{
+	return (struct net_plan){
+		.guest_ip = 0x64400002,   /* 100.64.0.2 */
+		.gateway_ip = 0x64400001, /* 100.64.0.1 */
+		.prefix_len = 30,
+		/* Locally administered, "tw". */
+		.guest_mac = { 0x02, 0x74, 0x77, 0x00, 0x00, 0x02 },
+		.gateway_mac = { 0x02, 0x74, 0x77, 0x00, 0x00, 0x01 },
+		.synthetic_net = 0xc6120000, /* 198.18.0.0, RFC 2544 */
+		.synthetic_prefix_len = 15,
+		.proxy_port = 3128,
+		.transparent_port = 3129,
+		.log_group = 1,
+		.log_per_second = 10,
+		.refuse_per_second = 200,
+		.mtu = 1500,
+		.tap_name = "tap0",
+		.veth_name = "veth0",
+	};
+}
+
+static uint32_t
+prefix_mask(uint8_t len)
+{
+	return len == 0 ? 0 : UINT32_MAX << (32 - len);
+}
+
+static bool
+prefixes_overlap(uint32_t a, uint8_t a_len, uint32_t b, uint8_t b_len)
+{
+	uint32_t mask = prefix_mask(a_len < b_len ? a_len : b_len);
+
+	return (a & mask) == (b & mask);
+}
+
+/* Neither the first nor the last address of the prefix. */
+static bool
+is_host_address(uint32_t address, uint8_t prefix_len)
+{
+	uint32_t rest = address & ~prefix_mask(prefix_len);
+
+	return rest != 0 && rest != ~prefix_mask(prefix_len);
+}
+
+static bool
+is_unicast_prefix(uint32_t net)
+{
+	uint32_t first = net >> 24;
+
+	return first != 0 && first != 127 && first < 224;
+}
+
+static int
+check_addresses(const struct net_plan *p, struct err *err)
+{
+	uint32_t mask;
+
+	if (p->prefix_len < 8 || p->prefix_len > 30)
+		return err_at(err, NULL, 0,
+		    "guest prefix /%u: give 8 to 30 bits", p->prefix_len);
+	mask = prefix_mask(p->prefix_len);
+	if ((p->guest_ip & mask) != (p->gateway_ip & mask) ||
+	    p->guest_ip == p->gateway_ip ||
+	    !is_host_address(p->guest_ip, p->prefix_len) ||
+	    !is_host_address(p->gateway_ip, p->prefix_len) ||
+	    !is_unicast_prefix(p->guest_ip))
+		return err_at(err, NULL, 0,
+		    "guest and gateway must be two addresses of one /%u",
+		    p->prefix_len);
+	if (p->synthetic_prefix_len < 8 || p->synthetic_prefix_len > 24 ||
+	    (p->synthetic_net & ~prefix_mask(p->synthetic_prefix_len)) != 0 ||
+	    !is_unicast_prefix(p->synthetic_net))
+		return err_at(err, NULL, 0,
+		    "synthetic range: give a unicast network of 8 to 24 bits");
+	if (prefixes_overlap(p->guest_ip, p->prefix_len, p->synthetic_net,
+		p->synthetic_prefix_len))
+		return err_at(err, NULL, 0,
+		    "the synthetic range holds the guest's own network");
+	return 0;
+}
+
+static bool
+is_station_mac(const uint8_t mac[NET_MAC_BYTES])
+{
+	static const uint8_t zero[NET_MAC_BYTES];
+
+	return (mac[0] & 1) == 0 && memcmp(mac, zero, sizeof(zero)) != 0;
+}
+
+static bool
+is_device_name(const char name[IFNAMSIZ])
+{
+	size_t len = strnlen(name, IFNAMSIZ);
+
+	for (size_t i = 0; i < len && len < IFNAMSIZ; i++)
+		if (!ascii_is_alnum((uint8_t)name[i]))
+			return false;
+	return len > 0 && len < IFNAMSIZ;
+}
+
+int
+net_plan_check(const struct net_plan *p, struct err *err)
+{
+	int rc = check_addresses(p, err);
+
+	if (rc != 0)
+		return rc;
+	if (!is_station_mac(p->guest_mac) || !is_station_mac(p->gateway_mac) ||
+	    memcmp(p->guest_mac, p->gateway_mac, NET_MAC_BYTES) == 0)
+		return err_at(err, NULL, 0,
+		    "guest and gateway need two unicast MAC addresses");
+	if (p->proxy_port == 0 || p->transparent_port == 0 ||
+	    p->proxy_port == p->transparent_port ||
+	    p->proxy_port == NET_DNS_PORT ||
+	    p->transparent_port == NET_DNS_PORT)
+		return err_at(err, NULL, 0,
+		    "proxy and transparent port must differ, and not be %d",
+		    NET_DNS_PORT);
+	if (p->mtu < 576 || p->mtu > 65521)
+		return err_at(err, NULL, 0, "mtu %u: give 576 to 65521",
+		    (unsigned int)p->mtu);
+	if (!is_device_name(p->tap_name) || !is_device_name(p->veth_name) ||
+	    strcmp(p->tap_name, "lo") == 0 || strcmp(p->veth_name, "lo") == 0)
+		return err_at(err, NULL, 0,
+		    "device names are letters and digits, and not \"lo\"");
+	if (p->log_per_second == 0 || p->refuse_per_second == 0)
+		return err_at(err, NULL, 0, "a rate of 0 would never match");
+	return 0;
+}
+
+const char *
+net_address_text(uint32_t address, char buf[NET_ADDRESS_TEXT_SIZE])
+{
+	(void)snprintf(buf, NET_ADDRESS_TEXT_SIZE, "%u.%u.%u.%u",
+	    (address >> 24) & 255U, (address >> 16) & 255U,
+	    (address >> 8) & 255U, address & 255U);
+	return buf;
+}
+
+const char *
+net_mac_text(const uint8_t mac[NET_MAC_BYTES], char buf[NET_MAC_TEXT_SIZE])
+{
+	(void)snprintf(buf, NET_MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x",
+	    mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	return buf;
+}
+
+bool
+net_mac_parse(const char *text, uint8_t ret_mac[NET_MAC_BYTES])
+{
+	uint8_t mac[NET_MAC_BYTES];
+
+	if (strlen(text) != NET_MAC_TEXT_SIZE - 1)
+		return false;
+	for (size_t i = 0; i < NET_MAC_BYTES; i++) {
+		int high = ascii_hex((uint8_t)text[3 * i]);
+		int low = ascii_hex((uint8_t)text[3 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		if (i + 1 < NET_MAC_BYTES && text[3 * i + 2] != ':')
+			return false;
+		mac[i] = (uint8_t)(high * 16 + low);
+	}
+	memcpy(ret_mac, mac, sizeof(mac));
+	return true;
+}
