@@ -61,7 +61,7 @@ struct chan {
 	struct event *read_event;
 	struct event *write_event;
 	struct event *closed_event;
-	STAILQ_HEAD(, packet) queue;
+	STAILQ_HEAD(packet_queue, packet) queue;
 	size_t queue_len;
 	size_t queue_bytes;
 };
@@ -149,7 +149,7 @@ send_now(int fd, struct iovec *iov, size_t iov_len, const int *fds,
 		memset(&control, 0, sizeof(control));
 		m.msg_control = control.bytes;
 		m.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-		cm = CMSG_FIRSTHDR(&m);
+		cm = &control.align;
 		cm->cmsg_level = SOL_SOCKET;
 		cm->cmsg_type = SCM_RIGHTS;
 		cm->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
@@ -260,12 +260,13 @@ static int
 read_packet(struct chan *c)
 {
 	int fds[KERNEL_FDS_MAX];
-	unsigned int fd_count;
-	size_t len;
-	int rc = receive(c->fd, &len, fds, &fd_count);
+	struct packet_in packet = { { receive_buffer, 0 }, fds, 0 };
+	int rc = receive(c->fd, &packet.bytes.len, fds, &packet.fd_count);
 
-	/* ECONNRESET: the end was closed with something unread; ours is there
-	 * to be read yet. */
+	/*
+	 * ECONNRESET: the other end closed with our packets unread; its own
+	 * are there to be read yet.
+	 */
 	if (rc == -EINTR || rc == -ECONNRESET)
 		return 1;
 	if (rc == -EAGAIN)
@@ -274,11 +275,10 @@ read_packet(struct chan *c)
 		return rc == 0 ? -EPIPE : rc;
 	receive_buffer_is_used = true;
 	c->is_in_handler = true;
-	rc = packet_dispatch(c, c->rules, c->rule_count,
-	    (struct span){ receive_buffer, len }, fds, fd_count, c->arg);
+	rc = packet_dispatch(c, c->rules, c->rule_count, &packet, c->arg);
 	c->is_in_handler = false;
 	receive_buffer_is_used = false;
-	secret_wipe(receive_buffer, len);
+	secret_wipe(receive_buffer, packet.bytes.len);
 	return rc == 0 ? 1 : rc;
 }
 

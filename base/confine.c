@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <seccomp.h>
@@ -257,6 +258,17 @@ allow_if(scmp_filter_ctx ctx, const struct confine_limited *l)
 		die(AREA, "step=allow call=%s rc=%d", l->name, rc);
 }
 
+/*
+ * The C library reads the time zone when a time is first taken apart, which
+ * OpenSSL does to make and to check a certificate; that would be an open().
+ */
+static void
+load_time_zone(void)
+{
+	need(setenv("TZ", "UTC0", 1) == 0, "setenv");
+	tzset();
+}
+
 static uint32_t
 refusal(void)
 {
@@ -280,6 +292,7 @@ confine_seal(const struct confine_profile *profile)
 	scmp_filter_ctx ctx = seccomp_init(action);
 	int rc;
 
+	load_time_zone();
 	if (ctx == NULL)
 		die(AREA, "step=seccomp_init program=%s", profile->program);
 	/* Calls of another ABI have other numbers for the same names. */

@@ -49,6 +49,7 @@ void confine_enter(int root_fd, uid_t uid, gid_t gid);
  * clocks, epoll, read, write, exit, see confine.c) and those of the profile.
  * Any other call kills the process (SIGSYS); TAPWARD_SECCOMP=log in the
  * environment makes the kernel log them instead, for development builds only.
+ * The time zone is UTC from here on: the C library could not read another.
  */
 void confine_seal(const struct confine_profile *profile);
 

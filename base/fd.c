@@ -102,11 +102,11 @@ fd_read_all(int fd, size_t max, char **ret_buf, size_t *ret_len)
 {
 	AUTO_FREE char *buf = NULL;
 	size_t size = 0, len = 0;
-	ssize_t n;
-	int rc;
 
 	for (;;) {
-		rc = grow(&buf, &size, len);
+		int rc = grow(&buf, &size, len);
+		ssize_t n;
+
 		if (rc != 0)
 			return rc;
 		n = read(fd, buf + len, size - len);

@@ -97,7 +97,7 @@ log_v(enum log_level level, const char *area, const char *fmt, va_list ap)
 		return;
 	if ((size_t)n >= left) { /* cut, and it shows */
 		w.len = w.size;
-		memcpy(line + w.len - 3, "...", 3);
+		memset(line + w.len - 3, '.', 3);
 	} else {
 		w.len += (size_t)n;
 	}

@@ -83,23 +83,22 @@ handle(struct chan *c, const struct chan_rule *rule, struct chan_msg *msg,
 
 int
 packet_dispatch(struct chan *c, const struct chan_rule *rules,
-    size_t rule_count, struct span packet, const int *fds,
-    unsigned int fd_count, void *arg)
+    size_t rule_count, const struct packet_in *packet, void *arg)
 {
-	struct rd r = rd_span(packet);
+	struct rd r = rd_span(packet->bytes);
 	struct packet_head head = read_head(&r);
 	struct chan_msg msg = { .type = head.type, .id = head.id, .body = r };
 	const struct chan_rule *rule = find_rule(rules, rule_count, head.type);
 	int rc = -EBADMSG;
 
 	if (rd_ok(&r))
-		rc = check(rule, &head, rd_left(&r), fd_count);
+		rc = check(rule, &head, rd_left(&r), packet->fd_count);
 	if (rc != 0) {
-		close_all(fds, fd_count);
+		close_all(packet->fds, packet->fd_count);
 		return rc;
 	}
-	for (unsigned int i = 0; i < fd_count; i++)
-		msg.fds[i] = fds[i];
-	msg.fd_count = fd_count;
+	for (unsigned int i = 0; i < packet->fd_count; i++)
+		msg.fds[i] = packet->fds[i];
+	msg.fd_count = packet->fd_count;
 	return handle(c, rule, &msg, arg);
 }

@@ -18,13 +18,19 @@ struct packet_head {
 	uint32_t id;
 };
 
-void packet_write_head(
-    uint8_t ret[CHAN_HEADER_BYTES], const struct packet_head *head);
+void packet_write_head(uint8_t ret[CHAN_HEADER_BYTES],
+    const struct packet_head *head);
+
+/* A received packet, borrowed, and the descriptors that came with it. */
+struct packet_in {
+	struct span bytes;
+	const int *fds;
+	unsigned int fd_count;
+};
 
 /*
- * Hands the packet to the handler of its row. fds are fd_count descriptors
- * that came with it; all are taken: those that the handler leaves are closed,
- * and all of them if the packet is refused.
+ * Hands the packet to the handler of its row. Takes its descriptors: those
+ * that the handler leaves are closed, and all of them if it is refused.
  *
  * 0, the handler's error, or -EBADMSG: shorter than its head, or bytes left
  * over or missing in the body; -EPROTONOSUPPORT: another version; -ENOMSG: a
@@ -32,7 +38,6 @@ void packet_write_head(
  * descriptors than the head or the row says.
  */
 int packet_dispatch(struct chan *c, const struct chan_rule *rules,
-    size_t rule_count, struct span packet, const int *fds,
-    unsigned int fd_count, void *arg);
+    size_t rule_count, const struct packet_in *packet, void *arg);
 
 #endif

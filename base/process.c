@@ -112,6 +112,18 @@ set_limits(const struct process_limits *limits)
 	return rc;
 }
 
+/* execve() changes neither array; its prototype is older than const. */
+static char *const *
+strings(const char *const *v)
+{
+	union {
+		const char *const *ours;
+		char *const *execs;
+	} u = { .ours = v };
+
+	return u.execs;
+}
+
 /* In the child. Returns only on failure: the -errno of the step. */
 static int
 become(const struct process_spec *spec)
@@ -133,9 +145,8 @@ become(const struct process_spec *spec)
 		rc = set_limits(&spec->limits);
 	if (rc != 0)
 		return rc;
-	/* execve() changes neither array; its prototype is older than const. */
-	(void)execve(spec->path, (char *const *)(uintptr_t)spec->argv,
-	    spec->env == NULL ? no_env : (char *const *)(uintptr_t)spec->env);
+	(void)execve(spec->path, strings(spec->argv),
+	    spec->env == NULL ? no_env : strings(spec->env));
 	return -errno;
 }
 
@@ -306,10 +317,9 @@ await_end(int pidfd, int timeout_ms)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 	uint64_t end_ms = clock_mono_ms() + (uint64_t)timeout_ms;
-	int n;
 
 	for (;;) {
-		n = poll(&p, 1, timeout_ms);
+		int n = poll(&p, 1, timeout_ms);
 		if (n > 0)
 			return 0;
 		if (n == 0)

@@ -34,29 +34,36 @@ protect(void *ptr, size_t size)
 	return 0;
 }
 
+static int
+map_locked(size_t size, uint8_t **ret_ptr)
+{
+	void *ptr = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int rc;
+
+	if (ptr == MAP_FAILED)
+		return -ENOMEM;
+	rc = protect(ptr, size);
+	if (rc != 0) {
+		(void)munmap(ptr, size);
+		return rc;
+	}
+	*ret_ptr = ptr;
+	return 0;
+}
+
 int
 secret_alloc(struct secret *s, size_t len)
 {
-	struct secret fresh = SECRET_NONE;
-	void *ptr;
-	int rc;
+	struct secret fresh = { NULL, len, whole_pages(len) };
+	int rc = 0;
 
 	if (len > SECRET_MAX_BYTES)
 		return -E2BIG;
-	if (len > 0) {
-		fresh.map_size = whole_pages(len);
-		ptr = mmap(NULL, fresh.map_size, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (ptr == MAP_FAILED)
-			return -ENOMEM;
-		rc = protect(ptr, fresh.map_size);
-		if (rc != 0) {
-			(void)munmap(ptr, fresh.map_size);
-			return rc;
-		}
-		fresh.ptr = ptr;
-		fresh.len = len;
-	}
+	if (len > 0)
+		rc = map_locked(fresh.map_size, &fresh.ptr);
+	if (rc != 0)
+		return rc;
 	secret_done(s);
 	*s = fresh;
 	return 0;
@@ -83,14 +90,12 @@ secret_read(struct secret *s, int fd)
 {
 	AUTO_SECRET struct secret whole = SECRET_NONE;
 	size_t len = 0;
-	uint8_t more;
-	ssize_t n;
 	int rc = secret_alloc(&whole, SECRET_MAX_BYTES);
 
 	while (rc == 0) {
 		bool is_full = len == whole.len;
-
-		n = read(fd, is_full ? &more : whole.ptr + len,
+		uint8_t more;
+		ssize_t n = read(fd, is_full ? &more : whole.ptr + len,
 		    is_full ? 1 : whole.len - len);
 		if (n == 0)
 			return secret_set(s, whole.ptr, len);

@@ -98,6 +98,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fds[256];
+	struct packet_in packet = { .fds = fds };
 	struct call call = { 0 };
 	const struct chan_rule *rule;
 	int rc;
@@ -105,8 +106,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	memset(fds, 0xff, sizeof(fds)); /* -1: none to close */
+	packet.bytes = (struct span){ data + 1, size - 1 };
+	packet.fd_count = data[0];
 	rc = packet_dispatch(NULL, rules, sizeof(rules) / sizeof(rules[0]),
-	    (struct span){ data + 1, size - 1 }, fds, data[0], &call);
+	    &packet, &call);
 	hold(call.count <= 1);
 	if (call.count == 0) {
 		hold(rc != 0);

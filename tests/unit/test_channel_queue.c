@@ -109,7 +109,6 @@ a_receiver_that_never_reads_is_ended(void **state)
 	(void)state;
 	assert_int_equal(chan_pair(ends), 0);
 	open_chan(&a, base, ends[0]);
-	a.is_in_call = true;
 	while (rc == 0 && sent++ < 100000)
 		rc = send_number(a.chan, sent);
 	assert_int_equal(rc, -ENOBUFS);
@@ -117,7 +116,6 @@ a_receiver_that_never_reads_is_ended(void **state)
 	assert_false(chan_is_open(a.chan));
 	assert_int_equal(send_number(a.chan, 1), -EPIPE);
 	assert_int_equal(a.closed, 0);
-	a.is_in_call = false;
 	run_until_closed(&a);
 	fd_close(&ends[1]);
 	event_base_free(base);
@@ -164,12 +162,11 @@ what_does_not_fit_is_not_sent(void **state)
 
 		assert_int_equal(chan_pair(ends), 0);
 		open_chan(&a, base, ends[0]);
-		a.is_in_call = true;
 		assert_int_equal(chan_send(a.chan, TYPE_BYTES, 0, &bodies[i],
 				     NULL, 0),
 		    -EMSGSIZE);
-		a.is_in_call = false;
 		assert_false(chan_is_open(a.chan));
+		assert_int_equal(a.closed, 0);
 		run_until_closed(&a);
 		assert_int_equal(recv(ends[1], buf, sizeof(buf), 0), 0);
 		fd_close(&ends[1]);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -431,9 +432,14 @@ do_daily_work(void)
 {
 	struct secret s = SECRET_NONE;
 	char text[CLOCK_TEXT_SIZE];
-	void *big;
+	char *big, *bigger;
+	time_t now = 86400;
+	struct tm tm;
 
 	seal();
+	require(gmtime_r(&now, &tm) != NULL && tm.tm_mday == 2);
+	require(localtime_r(&now, &tm) != NULL && tm.tm_hour == 0);
+	require(mktime(&tm) == now);
 	(void)clock_text(clock_wall_ms(), text);
 	log_init("test", LOG_LEVEL_INFO);
 	log_info("test", "time=%s", text);
@@ -441,9 +447,9 @@ do_daily_work(void)
 	secret_done(&s);
 	big = malloc(1 << 20);
 	require(big != NULL);
-	big = realloc(big, 1 << 24);
-	require(big != NULL);
-	free(big);
+	bigger = realloc(big, 1 << 24);
+	require(bigger != NULL);
+	free(bigger);
 	require(fcntl(0, F_DUPFD_CLOEXEC, 10) != -1);
 	require(fd_set_nonblock(0, true) == 0);
 }
