@@ -1,0 +1,27 @@
+# The dialler: a library for its tests and the program. c-ares is linked here
+# and nowhere else.
+
+tapward_library(tapward_dialler_lib
+	SOURCES
+		dialler.c
+		dialler_address.c
+		dialler_answer.c
+		dialler_ares.c
+		dialler_cache.c
+		dialler_connect.c
+		dialler_dial.c
+		dialler_resolve.c
+		dialler_sandbox.c
+	LINK tapward_conf tapward_wire tapward_base PkgConfig::EVENT
+		PkgConfig::CARES)
+
+tapward_program(tapward-dialler
+	DESTINATION ${TAPWARD_LIBEXECDIR}
+	SOURCES dialler_main.c
+	LINK tapward_dialler_lib)
+
+tapward_library(tapward_test_nameserver
+	SOURCES ${PROJECT_SOURCE_DIR}/tests/unit/nameserver.c
+	LINK tapward_wire tapward_base PkgConfig::EVENT PkgConfig::CMOCKA)
+tapward_unit_test(dialler
+	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)

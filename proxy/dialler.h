@@ -1,0 +1,43 @@
+/*
+ * The dialler: the one process of ours that connects to origins, for all
+ * sandboxes. It is asked (sandbox, host, port) by gates, which it does not
+ * trust: it judges them again by the sandbox's policy, only then resolves,
+ * classifies every address, connects to exactly those, and hands back the
+ * descriptor. It never sees a byte of a guest or of an origin.
+ *
+ * Nothing is dialled before the supervisor has sent both MSG_DIALLER_CONFIG
+ * and MSG_DIALLER_ADDRESSES.
+ */
+#ifndef TAPWARD_PROXY_DIALLER_H
+#define TAPWARD_PROXY_DIALLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "base/channel.h"
+#include "base/message_dialler.h"
+#include "proxy/dialler_address.h"
+#include "proxy/dialler_resolve.h"
+
+struct event_base;
+struct dialler_sandbox;
+
+struct dialler {
+	struct event_base *base;
+	struct dialler_resolver *resolver;
+	struct message_dialler_config *config;       /* NULL until it came */
+	struct message_dialler_addresses *addresses; /* NULL until they came */
+	bool has_ipv6;
+	LIST_HEAD(, dialler_sandbox) sandboxes;
+};
+
+/* Before the process is sealed (dialler_ares.h). 0 or -errno. */
+int dialler_new(struct event_base *base, struct dialler **ret);
+void dialler_free(struct dialler *d); /* NULL is fine */
+
+/* What the supervisor may send; the handlers' argument is the dialler. */
+#define DIALLER_RULE_COUNT 5
+extern const struct chan_rule dialler_rules[DIALLER_RULE_COUNT];
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * c-ares on our event loop: questions to the configured resolvers and to
+ * nobody else. No file is read (hosts, resolv.conf, nsswitch), no search list
+ * and no alias exists, and a literal address never comes here (measured: c-ares
+ * 1.18.1 sends literals and names with blanks to the wire).
+ */
+#ifndef TAPWARD_PROXY_DIALLER_ARES_H
+#define TAPWARD_PROXY_DIALLER_ARES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/message_dialler.h"
+
+struct event_base;
+struct dialler_ares;
+
+/*
+ * packet is the whole answer, borrowed; empty when none came. was_cancelled:
+ * the resolvers changed or the end has come.
+ */
+typedef void dialler_query_done(struct span packet, bool was_cancelled,
+    void *arg);
+
+/* One question; the caller keeps it until done was called. */
+struct dialler_query {
+	dialler_query_done *done;
+	void *arg;
+};
+
+/*
+ * Before the process is sealed: c-ares seeds its ids from /dev/urandom here,
+ * and would fall back to rand() without it, so its absence is -ENOENT. 0 or
+ * -errno.
+ */
+int dialler_ares_new(struct event_base *base, struct dialler_ares **ret);
+/* Cancels what is asked. NULL is fine. */
+void dialler_ares_free(struct dialler_ares *a);
+/* Cancels what is asked; then 0 or -errno. Without any, each question fails. */
+int dialler_ares_set_resolvers(struct dialler_ares *a,
+    const struct message_resolver *resolvers, unsigned int count);
+/* host is a canonical name. May call q->done before it returns. */
+void dialler_ares_ask(struct dialler_ares *a, const char *host, uint16_t type,
+    struct dialler_query *q);
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * Overlapping connects, see dialler_connect.h. One timer serves both the next
+ * try and the deadline. A descriptor leaves the event loop before it is handed
+ * on: epoll watches the connection, not our number for it, and would go on
+ * telling us of one that the gate holds.
+ */
+#include "proxy/dialler_connect.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+struct attempt {
+	struct dialler_connect *connect;
+	struct address address;
+	int fd; /* -1: not begun, or failed */
+	struct event *event;
+};
+
+struct dialler_connect {
+	struct event_base *base;
+	uint16_t port;
+	uint64_t deadline_ms; /* clock_mono_ms() */
+	unsigned int count;
+	unsigned int begun;
+	unsigned int open;
+	int last_err;
+	struct address last_address;
+	struct event *timer;
+	dialler_connected *done;
+	void *arg;
+	struct attempt attempts[DIALLER_CONNECT_TRIES_MAX];
+};
+
+union any_address {
+	struct sockaddr any;
+	struct sockaddr_in ipv4;
+	struct sockaddr_in6 ipv6;
+};
+
+static socklen_t
+fill_sockaddr(const struct address *a, uint16_t port, union any_address *ret)
+{
+	*ret = (union any_address){ .ipv6 = { .sin6_family = AF_UNSPEC } };
+	if (a->family == ADDRESS_IPV4) {
+		ret->ipv4.sin_family = AF_INET;
+		ret->ipv4.sin_port = htons(port);
+		memcpy(&ret->ipv4.sin_addr, a->bytes, 4);
+		return sizeof(ret->ipv4);
+	}
+	ret->ipv6.sin6_family = AF_INET6;
+	ret->ipv6.sin6_port = htons(port);
+	memcpy(&ret->ipv6.sin6_addr, a->bytes, 16);
+	return sizeof(ret->ipv6);
+}
+
+static void
+attempt_drop(struct attempt *t)
+{
+	if (t->fd == -1)
+		return;
+	event_free(t->event);
+	t->event = NULL;
+	fd_close(&t->fd);
+	t->connect->open--;
+}
+
+void
+dialler_connect_cancel(struct dialler_connect *c)
+{
+	if (c == NULL)
+		return;
+	for (unsigned int i = 0; i < c->begun; i++)
+		attempt_drop(&c->attempts[i]);
+	event_free(c->timer);
+	free(c);
+}
+
+/* The end, with a connection or without. */
+static void
+connect_finish(struct dialler_connect *c, int fd, int err,
+    const struct address *a)
+{
+	const struct address address = *a;
+	dialler_connected *done = c->done;
+	void *arg = c->arg;
+
+	dialler_connect_cancel(c);
+	done(fd, err, &address, arg);
+}
+
+static void
+attempt_failed(struct attempt *t, int err)
+{
+	t->connect->last_err = err;
+	t->connect->last_address = t->address;
+	attempt_drop(t);
+}
+
+static void connect_go_on(struct dialler_connect *c);
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct attempt *t = arg;
+	struct dialler_connect *c = t->connect;
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	(void)what;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) == -1)
+		err = errno;
+	if (err != 0) {
+		attempt_failed(t, err);
+		connect_go_on(c);
+		return;
+	}
+	event_free(t->event);
+	t->event = NULL;
+	c->open--;
+	connect_finish(c, steal_fd(&t->fd), 0, &t->address);
+}
+
+/* A socket on its way to the address, or -errno. */
+static int
+socket_towards(const struct address *a, uint16_t port, int *ret_fd)
+{
+	union any_address sa;
+	const socklen_t len = fill_sockaddr(a, port, &sa);
+	AUTO_CLOSE int fd = socket(sa.any.sa_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const int on = 1;
+
+	if (fd == -1)
+		return -errno;
+	/* Before it is there, so that nobody has to do it on the way. */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == -1)
+		return -errno;
+	if (connect(fd, &sa.any, len) == -1 && errno != EINPROGRESS)
+		return -errno;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static void
+attempt_start(struct attempt *t)
+{
+	int rc = socket_towards(&t->address, t->connect->port, &t->fd);
+
+	if (rc != 0) {
+		t->connect->last_err = -rc;
+		t->connect->last_address = t->address;
+		return;
+	}
+	t->event = event_new(t->connect->base, t->fd, EV_WRITE, on_writable, t);
+	if (t->event == NULL || event_add(t->event, NULL) == -1) {
+		t->connect->last_err = ENOMEM;
+		if (t->event != NULL)
+			event_free(t->event);
+		t->event = NULL;
+		fd_close(&t->fd);
+		return;
+	}
+	t->connect->open++;
+}
+
+static void
+set_timer(struct dialler_connect *c)
+{
+	const uint64_t now = clock_mono_ms();
+	uint64_t ms = c->deadline_ms > now ? c->deadline_ms - now : 0;
+	struct timeval tv;
+
+	if (c->begun < c->count && ms > DIALLER_CONNECT_STAGGER_MS)
+		ms = DIALLER_CONNECT_STAGGER_MS;
+	tv = (struct timeval){ .tv_sec = (time_t)(ms / 1000),
+		.tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+	(void)evtimer_add(c->timer, &tv);
+}
+
+/* Begins the next try that can be begun; without one left, waits or ends. */
+static void
+connect_go_on(struct dialler_connect *c)
+{
+	const unsigned int open = c->open;
+
+	while (c->begun < c->count && c->open == open)
+		attempt_start(&c->attempts[c->begun++]);
+	if (c->open == 0)
+		connect_finish(c, -1, c->last_err, &c->last_address);
+	else
+		set_timer(c);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct dialler_connect *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (clock_mono_ms() >= c->deadline_ms)
+		connect_finish(c, -1, ETIMEDOUT, &c->attempts[0].address);
+	else
+		connect_go_on(c);
+}
+
+struct dialler_connect *
+dialler_connect_start(struct event_base *base, const struct address *addresses,
+    unsigned int count, uint16_t port, uint32_t timeout_ms,
+    dialler_connected *done, void *arg)
+{
+	struct dialler_connect *c = calloc(1, sizeof(*c));
+
+	assert(count > 0);
+	if (c == NULL)
+		return NULL;
+	c->timer = evtimer_new(base, on_timer, c);
+	if (c->timer == NULL) {
+		free(c);
+		return NULL;
+	}
+	c->base = base;
+	c->port = port;
+	c->deadline_ms = clock_mono_ms() + timeout_ms;
+	c->done = done;
+	c->arg = arg;
+	c->count = count > DIALLER_CONNECT_TRIES_MAX ? DIALLER_CONNECT_TRIES_MAX
+						     : count;
+	for (unsigned int i = 0; i < c->count; i++)
+		c->attempts[i] = (struct attempt){ .connect = c,
+			.address = addresses[i],
+			.fd = -1 };
+	attempt_start(&c->attempts[c->begun++]);
+	if (c->open == 0)
+		event_active(c->timer, EV_TIMEOUT, 0);
+	else
+		set_timer(c);
+	return c;
+}
+
+/* The index of the next address of this family at or after i; count: none. */
+static unsigned int
+next_of(const struct address *addresses, unsigned int count, unsigned int i,
+    enum address_family family)
+{
+	while (i < count && addresses[i].family != family)
+		i++;
+	return i;
+}
+
+unsigned int
+dialler_connect_order(const struct address *addresses, unsigned int count,
+    bool ipv6_first, struct address *ret)
+{
+	enum address_family family = ipv6_first ? ADDRESS_IPV6 : ADDRESS_IPV4;
+	unsigned int at4 = 0, at6 = 0, n = 0;
+
+	while (n < DIALLER_CONNECT_TRIES_MAX) {
+		unsigned int *at = family == ADDRESS_IPV4 ? &at4 : &at6;
+		const unsigned int i = next_of(addresses, count, *at, family);
+
+		*at = i + 1;
+		if (i < count)
+			ret[n++] = addresses[i];
+		else if (at4 > count && at6 > count)
+			break;
+		family = family == ADDRESS_IPV4 ? ADDRESS_IPV6 : ADDRESS_IPV4;
+	}
+	return n;
+}

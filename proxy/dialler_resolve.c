@@ -1,0 +1,381 @@
+/*
+ * Flights of questions, see dialler_resolve.h. A flight lives until c-ares has
+ * answered both of its questions, which may be after its deadline: whoever
+ * asks for the name then joins it anew.
+ */
+#include "proxy/dialler_resolve.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <event2/event.h>
+
+#include "base/names.h"
+#include "proxy/dialler_ares.h"
+#include "wire/dns.h"
+
+/* Names asked at once, of all sandboxes: two sockets and some KiB each. */
+#define FLIGHTS_MAX 1024
+
+enum { HALF_IPV4, HALF_IPV6, HALVES };
+
+static const uint16_t half_types[HALVES] = {
+	[HALF_IPV4] = DNS_TYPE_A,
+	[HALF_IPV6] = DNS_TYPE_AAAA,
+};
+
+struct flight;
+
+/* One of the two questions. */
+struct half {
+	struct flight *flight;
+	struct dialler_query query;
+	bool is_open;
+	enum dialler_answer_status status;
+	struct dialler_answer answer;
+};
+
+struct dialler_lookup {
+	LIST_ENTRY(dialler_lookup) link;
+	dialler_resolved *done;
+	void *arg;
+};
+
+struct flight {
+	LIST_ENTRY(flight) link;
+	struct dialler_resolver *resolver;
+	char host[HOST_NAME_SIZE];
+	struct half halves[HALVES];
+	struct event *timer;
+	LIST_HEAD(, dialler_lookup) lookups;
+};
+
+struct dialler_resolver {
+	struct event_base *base;
+	struct dialler_ares *ares;
+	struct dialler_cache *cache;
+	const struct message_dialler_config *config;
+	LIST_HEAD(, flight) flights;
+	unsigned int flight_count;
+};
+
+/* What both halves came to, by now. */
+struct outcome {
+	bool is_known; /* an answer that may be kept */
+	uint32_t ttl_s;
+	unsigned int count;
+	struct address addresses[DIALLER_RESOLVED_MAX];
+};
+
+static bool
+flight_is_open(const struct flight *f)
+{
+	return f->halves[HALF_IPV4].is_open || f->halves[HALF_IPV6].is_open;
+}
+
+static void
+flight_free(struct flight *f)
+{
+	struct dialler_lookup *l, *next;
+
+	for (l = LIST_FIRST(&f->lookups); l != NULL; l = next) {
+		next = LIST_NEXT(l, link);
+		LIST_REMOVE(l, link);
+		free(l);
+	}
+	LIST_REMOVE(f, link);
+	f->resolver->flight_count--;
+	event_free(f->timer);
+	free(f);
+}
+
+static void
+add_half(struct outcome *o, const struct dialler_answer *a)
+{
+	memcpy(&o->addresses[o->count], a->addresses,
+	    a->count * sizeof(a->addresses[0]));
+	o->count += a->count;
+	if (a->ttl_s < o->ttl_s)
+		o->ttl_s = a->ttl_s;
+}
+
+static uint32_t
+clamp(uint32_t v, uint32_t min, uint32_t max)
+{
+	if (v < min)
+		return min;
+	return v > max ? max : v;
+}
+
+/*
+ * A half that is open still, or failed, leaves the other one to count: a
+ * nameserver that cannot do AAAA must not take a host away. An answer that is
+ * not one spoils both.
+ */
+static void
+flight_outcome(const struct flight *f, struct outcome *ret)
+{
+	const struct message_dialler_limits *limits =
+	    &f->resolver->config->limits;
+	bool is_none = true;
+
+	*ret = (struct outcome){ .ttl_s = UINT32_MAX };
+	for (int i = 0; i < HALVES; i++) {
+		const struct half *h = &f->halves[i];
+
+		if (h->status == DIALLER_ANSWER_BAD) {
+			ret->count = 0;
+			return;
+		}
+		if (h->status == DIALLER_ANSWER_ADDRESSES)
+			add_half(ret, &h->answer);
+		if (h->status != DIALLER_ANSWER_NONE)
+			is_none = false;
+	}
+	ret->is_known = is_none || ret->count > 0;
+	ret->ttl_s = is_none
+	    ? limits->cache_negative_s
+	    : clamp(ret->ttl_s, limits->cache_min_s, limits->cache_max_s);
+}
+
+/* Tells everybody who waits; callees may cancel lookups, but not ask. */
+static void
+flight_tell(struct flight *f, const struct outcome *o)
+{
+	struct dialler_lookup *l;
+
+	while ((l = LIST_FIRST(&f->lookups)) != NULL) {
+		LIST_REMOVE(l, link);
+		l->done(o->addresses, o->count, l->arg);
+		free(l);
+	}
+}
+
+static void
+flight_finish(struct flight *f)
+{
+	struct outcome o;
+
+	flight_outcome(f, &o);
+	if (o.is_known)
+		dialler_cache_put(f->resolver->cache, f->host, o.addresses,
+		    o.count, o.ttl_s);
+	flight_tell(f, &o);
+	flight_free(f);
+}
+
+/* The deadline; or, made active by flight_start(), the end of both halves. */
+static void
+on_flight_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct flight *f = arg;
+	struct outcome o;
+
+	(void)fd;
+	(void)what;
+	if (!flight_is_open(f)) {
+		flight_finish(f);
+		return;
+	}
+	flight_outcome(f, &o);
+	flight_tell(f, &o);
+}
+
+/* c-ares may call this from inside flight_start(), so the loop goes on. */
+static void
+on_half(struct span packet, bool was_cancelled, void *arg)
+{
+	struct half *h = arg;
+	struct flight *f = h->flight;
+
+	h->is_open = false;
+	if (was_cancelled)
+		return;
+	h->status = packet.len == 0
+	    ? DIALLER_ANSWER_FAILED
+	    : dialler_answer_parse(packet, f->host, half_types[h - f->halves],
+		  &h->answer);
+	if (!flight_is_open(f))
+		event_active(f->timer, EV_TIMEOUT, 0);
+}
+
+/* From when somebody waits for it. */
+static void
+flight_arm(struct flight *f)
+{
+	const uint32_t ms = f->resolver->config->limits.resolve_timeout_ms;
+	const struct timeval deadline = { .tv_sec = ms / 1000,
+		.tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
+	(void)evtimer_del(f->timer);
+	(void)evtimer_add(f->timer, &deadline);
+}
+
+static void
+flight_start(struct flight *f)
+{
+	for (int i = 0; i < HALVES; i++) {
+		f->halves[i].is_open = true;
+		f->halves[i].status = DIALLER_ANSWER_FAILED;
+	}
+	for (int i = 0; i < HALVES; i++)
+		dialler_ares_ask(f->resolver->ares, f->host, half_types[i],
+		    &f->halves[i].query);
+}
+
+static struct flight *
+flight_new(struct dialler_resolver *r, const char *host)
+{
+	struct flight *f;
+
+	if (r->flight_count == FLIGHTS_MAX)
+		return NULL;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return NULL;
+	f->timer = evtimer_new(r->base, on_flight_timer, f);
+	if (f->timer == NULL) {
+		free(f);
+		return NULL;
+	}
+	f->resolver = r;
+	assert(strlen(host) < sizeof(f->host));
+	memcpy(f->host, host, strlen(host) + 1);
+	for (int i = 0; i < HALVES; i++) {
+		struct half *h = &f->halves[i];
+
+		h->flight = f;
+		h->query = (struct dialler_query){ on_half, h };
+	}
+	LIST_INSERT_HEAD(&r->flights, f, link);
+	r->flight_count++;
+	return f;
+}
+
+static struct flight *
+flight_find(struct dialler_resolver *r, const char *host)
+{
+	struct flight *f;
+
+	LIST_FOREACH(f, &r->flights, link)
+	if (strcmp(f->host, host) == 0)
+		return f;
+	return NULL;
+}
+
+int
+dialler_resolver_new(struct event_base *base, struct dialler_resolver **ret)
+{
+	struct dialler_resolver *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (r == NULL)
+		return -ENOMEM;
+	r->base = base;
+	r->cache = dialler_cache_new(1);
+	rc = r->cache == NULL ? -ENOMEM : dialler_ares_new(base, &r->ares);
+	if (rc != 0) {
+		dialler_resolver_free(r);
+		return rc;
+	}
+	*ret = r;
+	return 0;
+}
+
+void
+dialler_resolver_free(struct dialler_resolver *r)
+{
+	struct flight *f, *next;
+
+	if (r == NULL)
+		return;
+	/* It cancels the halves, which live in the flights. */
+	dialler_ares_free(r->ares);
+	for (f = LIST_FIRST(&r->flights); f != NULL; f = next) {
+		next = LIST_NEXT(f, link);
+		flight_free(f);
+	}
+	dialler_cache_free(r->cache);
+	free(r);
+}
+
+static void
+restart_flights(struct dialler_resolver *r)
+{
+	struct flight *f, *next;
+
+	for (f = LIST_FIRST(&r->flights); f != NULL; f = next) {
+		next = LIST_NEXT(f, link);
+		if (LIST_EMPTY(&f->lookups)) {
+			flight_free(f);
+			continue;
+		}
+		flight_arm(f);
+		flight_start(f);
+	}
+}
+
+int
+dialler_resolver_configure(struct dialler_resolver *r,
+    const struct message_dialler_config *config)
+{
+	int rc;
+
+	r->config = config;
+	dialler_cache_flush(r->cache);
+	dialler_cache_resize(r->cache, config->limits.cache_names);
+	rc = dialler_ares_set_resolvers(r->ares, config->resolvers,
+	    config->resolver_count);
+	restart_flights(r);
+	return rc;
+}
+
+bool
+dialler_resolver_known(struct dialler_resolver *r, const char *host,
+    struct dialler_cached *ret)
+{
+	return dialler_cache_find(r->cache, host, ret);
+}
+
+struct dialler_lookup *
+dialler_resolver_ask(struct dialler_resolver *r, const char *host,
+    dialler_resolved *done, void *arg)
+{
+	struct dialler_lookup *l;
+	struct flight *f;
+	bool is_new;
+
+	if (r->config == NULL)
+		return NULL;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return NULL;
+	f = flight_find(r, host);
+	is_new = f == NULL;
+	if (is_new)
+		f = flight_new(r, host);
+	if (f == NULL) {
+		free(l);
+		return NULL;
+	}
+	l->done = done;
+	l->arg = arg;
+	if (LIST_EMPTY(&f->lookups))
+		flight_arm(f);
+	LIST_INSERT_HEAD(&f->lookups, l, link);
+	if (is_new)
+		flight_start(f);
+	return l;
+}
+
+void
+dialler_lookup_cancel(struct dialler_lookup *l)
+{
+	if (l == NULL)
+		return;
+	LIST_REMOVE(l, link);
+	free(l);
+}

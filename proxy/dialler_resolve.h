@@ -1,0 +1,51 @@
+/*
+ * From a name to all of its addresses, IPv4 and IPv6: from the cache, or by
+ * one flight of two questions that everybody who asks for the name shares.
+ */
+#ifndef TAPWARD_PROXY_DIALLER_RESOLVE_H
+#define TAPWARD_PROXY_DIALLER_RESOLVE_H
+
+#include <stdbool.h>
+
+#include "base/message_dialler.h"
+#include "proxy/dialler_answer.h"
+#include "proxy/dialler_cache.h"
+
+struct event_base;
+struct dialler_resolver;
+struct dialler_lookup; /* one who waits for a name */
+
+#define DIALLER_RESOLVED_MAX (2 * DIALLER_ANSWER_ADDRESSES_MAX)
+
+/*
+ * None: the name does not resolve, or not in time, or the answer was none that
+ * we take. Addresses are borrowed until the callee returns. Comes from the
+ * event loop; the lookup is gone then.
+ */
+typedef void dialler_resolved(const struct address *addresses,
+    unsigned int count, void *arg);
+
+/* Before the process is sealed (dialler_ares.h). 0 or -errno. */
+int dialler_resolver_new(struct event_base *base,
+    struct dialler_resolver **ret);
+/* Those who wait are forgotten, not called. NULL is fine. */
+void dialler_resolver_free(struct dialler_resolver *r);
+/*
+ * Takes resolvers and limits over; config is borrowed for good. What was known
+ * is forgotten, what is being asked is asked again. 0 or -errno.
+ */
+int dialler_resolver_configure(struct dialler_resolver *r,
+    const struct message_dialler_config *config);
+
+/* As dialler_cache_find(). */
+bool dialler_resolver_known(struct dialler_resolver *r, const char *host,
+    struct dialler_cached *ret);
+/*
+ * host is a canonical name of two labels or more that a policy allowed. NULL
+ * when too many names are being asked, or before the first configuration.
+ */
+struct dialler_lookup *dialler_resolver_ask(struct dialler_resolver *r,
+    const char *host, dialler_resolved *done, void *arg);
+void dialler_lookup_cancel(struct dialler_lookup *l); /* NULL is fine */
+
+#endif
