@@ -1,0 +1,391 @@
+"""Processes die, policies change, disks fill: the answer stays no, or comes back."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import shell
+from harness.claims import claim, contains, equal, lacks, until
+from harness.origins import Nginx
+from harness.world import World
+
+NAMES = {"web.example.com": "10.201.0.10", "pass.example.com": "10.201.0.13",
+         "vault.example.com": "10.201.0.10"}
+
+POLICY = """\
+[policy]
+version = 1
+
+[allow web]
+host = web.example.com
+
+[allow pinned]
+host = pass.example.com
+tls  = passthrough
+
+[allow vault]
+host       = vault.example.com
+credential = vault
+"""
+
+NARROW = """\
+[policy]
+version = 1
+
+[allow web]
+host = web.example.com
+"""
+
+CREDENTIAL = """
+[credential vault]
+kind  = static
+value = file:{file}
+host  = vault.example.com
+apply = header:x-token
+grant = * user:root
+"""
+
+CHILDREN = ("dialler", "broker", "recorder", "api", "ca")
+
+_world = {}
+
+
+def world():
+    if not _world:
+        w = World(NAMES, start=False)
+        token = w.file("token", "canary-of-the-lifecycle\n", 0o600)
+        with open(w.config, "a", encoding="ascii") as f:
+            f.write(CREDENTIAL.format(file=token))
+        w.start()
+        cert, key = w.authority.issue(*NAMES)
+        w.own(Nginx(w.net, f"{w.folder}/nginx", f"""
+          server {{ listen 10.201.0.10:443 ssl; listen 10.201.0.13:443 ssl;
+            ssl_certificate {cert}; ssl_certificate_key {key};
+            root {w.folder}/www;
+            location / {{ return 200 "origin $http_x_token\\n"; }}
+            location /slow {{ limit_rate 20k; }} }}"""))
+        os.makedirs(f"{w.folder}/www/slow")
+        with open(f"{w.folder}/www/slow/file", "wb") as f:
+            f.write(b"x" * (10 << 20))
+        _world.update(w=w, s=w.sandbox(POLICY))
+    return _world["w"], _world["s"]
+
+
+def status(w):
+    return json.loads(w.cli("status", "--json").ok().out)
+
+
+def pid_of(w, role):
+    for process in status(w)["processes"]:
+        if process["role"] == role:
+            return process["pid"]
+    raise AssertionError(f"no {role} in {status(w)}")
+
+
+def gate_pid(w, s):
+    return json.loads(w.cli("show", s.name, "--json").ok().out)["gate_pid"]
+
+
+def works(s, host="web.example.com"):
+    got = s.curl("--max-time", "3", f"https://{host}/")
+    return got.code == 0 and got.out.startswith("origin")
+
+
+class Flood:
+    """The guest sends whatever it can, and somebody watches outside."""
+
+    SENDER = """
+import socket, threading, time
+def udp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    while True:
+        for to in (("10.201.0.10", 9), ("10.201.0.1", 53), ("8.8.8.8", 53)):
+            try: s.sendto(b"x" * 64, to)
+            except OSError: pass
+        time.sleep(0.002)
+def tcp():
+    while True:
+        for to in (("198.18.0.1", 443), ("10.201.0.10", 443), ("100.64.0.1", 3128)):
+            s = socket.socket(); s.settimeout(0.2)
+            try: s.connect(to); s.send(b"x" * 64)
+            except OSError: pass
+            s.close()
+threading.Thread(target=udp, daemon=True).start()
+tcp()
+"""
+
+    def __init__(self, w, s):
+        self.files = []
+        self.captures = []
+        for place, argv in (("host", w.host.plain), ("root", list)):
+            path = f"{w.folder}/{place}.pcap"
+            self.files.append(path)
+            self.captures.append(subprocess.Popen(
+                argv(["tcpdump", "-U", "-i", "any", "-w", path,
+                      "src host 100.64.0.2 or ether src "
+                      + s.info["guest_mac"]]),
+                stderr=subprocess.DEVNULL))
+        until(lambda: all(os.path.exists(f) and os.path.getsize(f) > 0
+                          for f in self.files), 10, "tcpdump captures")
+        self.sender = subprocess.Popen(
+            s.guest.argv(["python3", "-c", self.SENDER]),
+            start_new_session=True)
+
+    def stop(self):
+        """Frames of the guest seen outside its namespace."""
+        shell.stop(self.sender)
+        for capture in self.captures:
+            shell.stop(capture)
+        # A pcap file without packets is its header of 24 bytes.
+        return sum(os.path.getsize(f) - 24 for f in self.files)
+
+
+@claim("two sandboxes with the same addresses work at once and do not meet")
+def _():
+    w, s = world()
+    other = w.sandbox(NARROW)
+    assert works(s) and works(other)
+    equal(s.info["guest_ip"], other.info["guest_ip"])
+    got = other.curl("-i", "https://pass.example.com/")
+    contains(got.out, "no-rule", repr(got))
+    other.rm().ok()
+    assert works(s)
+
+
+@claim("kill -9 of each process in turn, under traffic: no packet gets out, all comes back")
+def _():
+    w, s = world()
+    assert works(s)
+    flood = Flood(w, s)
+    took = []
+    try:
+        for role in CHILDREN:
+            os.kill(pid_of(w, role), signal.SIGKILL)
+            began = time.monotonic()
+            until(lambda: w.cli("status").code == 0 and works(s), 20,
+                  f"a request works after the {role} was killed: {w.log_text()[-2000:]}")
+            took.append(f"{role} {time.monotonic() - began:.1f}")
+        os.kill(gate_pid(w, s), signal.SIGKILL)
+        began = time.monotonic()
+        until(lambda: works(s), 20, "a request works after the gate was killed")
+        took.append(f"gate {time.monotonic() - began:.1f}")
+    finally:
+        leaked = flood.stop()
+    equal(leaked, 0, "bytes of the guest's frames seen outside its namespace")
+    s.audited(event="lifecycle", reason="gate-restart")
+    return "seconds until a request works again: " + ", ".join(took)
+
+
+@claim("the supervisor is killed: the sandbox works on, and a new one adopts it")
+def _():
+    w, s = world()
+    before = gate_pid(w, s)
+    flood = Flood(w, s)
+    try:
+        os.kill(w.daemon.pid, signal.SIGKILL)
+        w.daemon.wait()
+        assert works(s), "the gate works without its supervisor"
+        w.start()
+        equal(gate_pid(w, s), before, "the gate that was adopted")
+        assert works(s)
+    finally:
+        leaked = flood.stop()
+    equal(leaked, 0, "bytes of the guest's frames seen outside its namespace")
+
+
+@claim("gate and supervisor are killed together: the next one puts it right")
+def _():
+    w, s = world()
+    gate = gate_pid(w, s)
+    os.kill(w.daemon.pid, signal.SIGKILL)
+    w.daemon.wait()
+    os.kill(gate, signal.SIGKILL)
+    w.start()
+    until(lambda: works(s), 20, "a request works")
+
+
+@claim("a foreign `nft flush ruleset` opens nothing, and the rules come back")
+def _():
+    w, s = world()
+    name = f"tapward-{s.name}"
+    flood = Flood(w, s)
+    try:
+        for _ in range(5):
+            shell.run(["ip", "netns", "exec", name, "nft", "flush",
+                       "ruleset"]).ok()
+            until(lambda: "ingress" in shell.run(
+                ["ip", "netns", "exec", name, "nft", "list", "ruleset"]).out,
+                5, "the ruleset is back")
+    finally:
+        leaked = flood.stop()
+    equal(leaked, 0, "bytes of the guest's frames seen outside its namespace")
+    until(lambda: works(s), 10, "a request works")
+
+
+@claim("the namespace holds lo and the device, no route but its own, and nothing else")
+def _():
+    _, s = world()
+    run = lambda *argv: shell.run(["ip", "netns", "exec", f"tapward-{s.name}",
+                                   *argv]).ok().out
+    links = [line.split(":")[1].strip().split("@")[0]
+             for line in run("ip", "-o", "link").splitlines()]
+    equal(len(links), 2, str(links))
+    for line in run("ip", "route", "show", "table", "main").splitlines():
+        contains(line, "100.64.0.", line)
+    equal(run("sysctl", "-n", "net.ipv4.ip_forward").strip(), "0")
+    equal(run("ip", "-6", "addr").strip(), "")
+
+
+@claim("a reload that tightens ends a tunnel and a request within a second")
+def _():
+    w, s = world()
+    slow = ["curl", "-sS", "--cacert", w.authority.ca, "-o", "/dev/null"]
+    tunnel = subprocess.Popen(s.guest.argv(
+        [*slow, "https://pass.example.com/slow/file"]),
+        stderr=subprocess.DEVNULL)
+    until(lambda: s.curl("-o", "/dev/null", "https://web.example.com/").code == 0)
+    until(lambda: os.path.exists(f"/proc/{tunnel.pid}"), 2)
+    s.reload(NARROW).ok()
+    began = time.monotonic()
+    tunnel.wait(5)
+    took = time.monotonic() - began
+    assert took < 1, f"{took:.2f} s"
+    assert tunnel.returncode != 0, "the tunnel was cut"
+    got = s.curl("-i", "https://pass.example.com/")
+    contains(got.out, "no-rule", repr(got))
+    got = s.reload("[policy]\nversion = 1\nhots = x\n")
+    assert got.code != 0, repr(got)
+    contains(got.err, ".ini:3", repr(got))
+    assert works(s), "the old policy stays"
+    s.reload(POLICY).ok()
+    return f"tunnel ended after {took * 1000:.0f} ms"
+
+
+@claim("the broker stands still: credential-unavailable, never a bare request")
+def _():
+    w, s = world()
+    assert "canary" in s.curl("https://vault.example.com/").out
+    broker = pid_of(w, "broker")
+    fresh = w.sandbox(POLICY)
+    os.kill(broker, signal.SIGSTOP)
+    try:
+        got = fresh.curl("-i", "--max-time", "30", "https://vault.example.com/")
+        contains(got.out, "credential-unavailable", repr(got))
+        lacks(got.out, "origin")
+        assert works(fresh)
+    finally:
+        os.kill(broker, signal.SIGCONT)
+    until(lambda: "canary" in fresh.curl("https://vault.example.com/").out, 20)
+    fresh.rm().ok()
+
+
+@claim("the resolver is down: resolve-failed, no other resolver is asked")
+def _():
+    w, _ = world()
+    fresh = w.sandbox("[policy]\nversion = 1\n\n[allow x]\n"
+                      "host = unseen.example.com\n")
+    w.resolver.close()
+    try:
+        got = fresh.curl("-i", "--max-time", "30", "https://unseen.example.com/")
+        contains(got.out, "resolve-failed", repr(got))
+    finally:
+        w.resolver.start()
+    fresh.rm().ok()
+
+
+@claim("--ttl ends a sandbox, whatever its owner does")
+def _():
+    w, _ = world()
+    fresh = w.sandbox(NARROW, None, "--ttl", "2s")
+    until(lambda: w.cli("show", fresh.name).code != 0, 10, "it ended")
+    lacks(shell.run(["ip", "netns", "list"]).out, f"tapward-{fresh.name}")
+
+
+@claim("a full disk under the audit log stops new exchanges, and a gap is recorded")
+def _():
+    w = World(NAMES, start=False)
+    with w:
+        os.makedirs(f"{w.folder}/log")
+        shell.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tapward-test",
+                   f"{w.folder}/log"]).ok()
+        w.closers.insert(0, lambda: shell.run(["umount", f"{w.folder}/log"]))
+        w.start()
+        cert, key = w.authority.issue("web.example.com")
+        w.own(Nginx(w.net, f"{w.folder}/nginx", f"""
+          server {{ listen 10.201.0.10:443 ssl; ssl_certificate {cert};
+            ssl_certificate_key {key};
+            location / {{ return 200 "origin\\n"; }} }}"""))
+        s = w.sandbox(NARROW)
+        assert works(s)
+        with open(f"{w.folder}/log/ballast", "wb") as f:
+            try:
+                while True:
+                    f.write(b"x" * 4096)
+                    f.flush()
+            except OSError:
+                pass
+
+        def refused():
+            got = s.curl("-i", "--max-time", "5", "https://web.example.com/")
+            return "audit-unavailable" in got.out
+
+        until(refused, 20, "audit-unavailable")
+        contains(w.cli("status").out, "CANNOT WRITE")
+        os.unlink(f"{w.folder}/log/ballast")
+        until(lambda: works(s), 20, "a request works again")
+        until(lambda: any("gap" in str(r.get("detail", "")) or
+                          "lost" in str(r.get("detail", ""))
+                          for r in w.audit()), 10, "a record of the gap")
+        w.cli("log", "--verify").ok()
+
+
+@claim("1,000 sandboxes made and removed leave no namespace, process, fd or file")
+def _():
+    w, _ = world()
+    rounds = int(os.environ.get("TAPWARD_TEST_ROUNDS", "1000"))
+    policy = w.file("cycle.ini", NARROW)
+
+    def held():
+        return {
+            "fds": len(os.listdir(f"/proc/{w.daemon.pid}/fd")),
+            "namespaces": sorted(n for n in os.listdir("/run/netns")
+                                 if n.startswith("tapward-")),
+            "files": sorted(f"{base}/{name}" for base, _, names in
+                            os.walk(f"{w.folder}/run") for name in names),
+            "ca": sorted(os.listdir(f"{w.folder}/state/ca"))
+            if os.path.isdir(f"{w.folder}/state/ca") else [],
+            "gates": len([1 for pid in filter(str.isdigit, os.listdir("/proc"))
+                          if comm(pid) == "tapward-gate"]),
+        }
+
+    def settled():
+        until(lambda: status(w)["pool_ready"] == status(w)["pool_size"], 20,
+              "the pool is full")
+        return held()
+
+    w.cli("create", "cycle", "--policy", policy).ok()
+    w.cli("rm", "cycle").ok()
+    before = settled()
+    began = time.monotonic()
+    for _ in range(rounds):
+        w.cli("create", "cycle", "--policy", policy).ok()
+        w.cli("rm", "cycle").ok()
+    took = time.monotonic() - began
+    until(lambda: settled() == before, 20, f"{before} again, not {settled()}")
+    return f"{took / rounds * 1000:.1f} ms for one create and rm"
+
+
+def comm(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
+@claim("the world of the lifecycle ends and leaves nothing")
+def _():
+    w, _ = world()
+    w.close()
+    _world.clear()
