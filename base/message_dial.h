@@ -10,6 +10,9 @@
 #include "base/names.h"
 #include "base/reason.h"
 
+/* Values of enum scheme (conf/verdict.h), which this layer cannot see. */
+#define DIAL_SCHEME_COUNT 3
+
 struct message_dial {
 	char host[HOST_NAME_SIZE]; /* canonical */
 	uint16_t port;

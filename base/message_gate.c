@@ -79,6 +79,7 @@ message_gate_start_encode(struct wr *w, const struct message_gate_start *m)
 	wr_str16(w, m->sandbox);
 	wr_u64(w, m->generation);
 	field_bool_write(w, m->has_ceiling);
+	field_bool_write(w, m->passthrough_ech);
 	gate_limits_encode(w, &m->limits);
 }
 
@@ -90,6 +91,7 @@ message_gate_start_decode(struct rd *r, struct message_gate_start *ret)
 	field_sandbox(r, m.sandbox, false);
 	m.generation = rd_u64(r);
 	m.has_ceiling = field_bool(r);
+	m.passthrough_ech = field_bool(r);
 	gate_limits_decode(r, &m.limits);
 	if (rd_ok(r))
 		*ret = m;
@@ -107,6 +109,25 @@ message_gate_policy_decode(struct rd *r, struct message_gate_policy *ret)
 {
 	struct message_gate_policy m = { .has_ceiling = field_bool(r) };
 
+	if (rd_ok(r))
+		*ret = m;
+	return field_result(r);
+}
+
+void
+message_gate_policy_ack_encode(
+    struct wr *w, const struct message_gate_policy_ack *m)
+{
+	wr_str16(w, m->policy);
+}
+
+int
+message_gate_policy_ack_decode(
+    struct rd *r, struct message_gate_policy_ack *ret)
+{
+	struct message_gate_policy_ack m = { { 0 } };
+
+	field_digest(r, m.policy);
 	if (rd_ok(r))
 		*ret = m;
 	return field_result(r);

@@ -1,6 +1,8 @@
 /*
  * Supervisor and gate. A gate is started into a prepared namespace and waits
  * in the pool (MSG_GATE_NET); MSG_GATE_START makes it the gate of one sandbox.
+ * MSG_GATE_READY answers that one, without a body. MSG_GATE_SOCKETS has the
+ * body of MSG_GATE_NET.
  */
 #ifndef TAPWARD_BASE_MESSAGE_GATE_H
 #define TAPWARD_BASE_MESSAGE_GATE_H
@@ -55,11 +57,22 @@ struct message_gate_start {
 	char sandbox[SANDBOX_NAME_SIZE];
 	uint64_t generation;
 	bool has_ceiling;
+	/* host setting passthrough-ech: ECH, and GREASE, which looks the same,
+	 * may go through to passthrough hosts */
+	bool passthrough_ech;
 	struct message_gate_limits limits;
 };
 
 struct message_gate_policy {
 	bool has_ceiling;
+};
+
+/*
+ * MSG_GATE_POLICY_ACK: the policy that is in force now. Another digest than
+ * that of the policy which was sent: the new one was refused.
+ */
+struct message_gate_policy_ack {
+	char policy[DIGEST_TEXT_SIZE];
 };
 
 /* MSG_GATE_PEER names which channel is replaced by one of these. */
@@ -95,6 +108,10 @@ int message_gate_start_decode(struct rd *r, struct message_gate_start *ret);
 void message_gate_policy_encode(
     struct wr *w, const struct message_gate_policy *m);
 int message_gate_policy_decode(struct rd *r, struct message_gate_policy *ret);
+void message_gate_policy_ack_encode(
+    struct wr *w, const struct message_gate_policy_ack *m);
+int message_gate_policy_ack_decode(
+    struct rd *r, struct message_gate_policy_ack *ret);
 void message_gate_peer_encode(struct wr *w, const struct message_gate_peer *m);
 int message_gate_peer_decode(struct rd *r, struct message_gate_peer *ret);
 void message_gate_status_encode(

@@ -33,6 +33,9 @@ struct message_lease_request {
 	struct span path;  /* borrows from the message; at most 8 KiB */
 };
 #define LEASE_PATH_MAX_BYTES 8192
+#define LEASE_REQUEST_BODY_MAX_BYTES 9216
+/* Of MSG_LEASE: the longest secret and all the rest. */
+#define LEASE_BODY_MAX_BYTES (SECRET_MAX_BYTES + 8192)
 
 struct message_lease {
 	enum reason reason; /* REASON_NONE: the rest is set */

@@ -1,0 +1,148 @@
+/*
+ * Gate and broker, see message_lease.h.
+ */
+#include "base/message_lease.h"
+
+#include "base/message_field.h"
+
+/* enum scheme of conf/verdict.h. */
+#define SCHEME_COUNT 3
+
+static void
+field_filled(struct rd *r, char *buf, size_t size)
+{
+	field_printable(r, buf, size);
+	if (rd_ok(r) && buf[0] == '\0')
+		rd_fail(r);
+}
+
+/* A field name in lower case (RFC 9110 5.1), or "" where that is allowed. */
+static void
+field_name(struct rd *r, char buf[LEASE_FIELD_NAME_SIZE], bool may_be_empty)
+{
+	size_t len = rd_cstr16(r, buf, LEASE_FIELD_NAME_SIZE);
+
+	if (len == 0 && !may_be_empty)
+		rd_fail(r);
+	for (size_t i = 0; i < len; i++) {
+		uint8_t c = (uint8_t)buf[i];
+
+		if (!ascii_is_digit(c) && !(c >= 'a' && c <= 'z') && c != '-' &&
+		    c != '_')
+			rd_fail(r);
+	}
+}
+
+void
+message_lease_request_encode(struct wr *w,
+    const struct message_lease_request *m)
+{
+	wr_str16(w, m->credential);
+	wr_str16(w, m->host);
+	wr_u16(w, m->port);
+	wr_u8(w, m->scheme);
+	wr_str16(w, m->method);
+	wr_span16(w, m->path);
+}
+
+int
+message_lease_request_decode(struct rd *r, struct message_lease_request *ret)
+{
+	struct message_lease_request m = { .port = 0 };
+
+	field_filled(r, m.credential, sizeof(m.credential));
+	field_filled(r, m.host, sizeof(m.host));
+	m.port = rd_u16(r);
+	m.scheme = field_enum(r, SCHEME_COUNT);
+	field_filled(r, m.method, sizeof(m.method));
+	m.path = rd_str16(r, LEASE_PATH_MAX_BYTES);
+	if (m.port == 0)
+		rd_fail(r);
+	if (rd_ok(r))
+		*ret = m;
+	return field_result(r);
+}
+
+void
+message_lease_encode(struct wr *w, const struct message_lease *m)
+{
+	struct span value = secret_span(&m->value);
+
+	wr_u8(w, (uint8_t)m->reason);
+	if (m->reason != REASON_NONE)
+		return;
+	wr_u64(w, m->lease_id);
+	wr_u64(w, m->expires_boot_ms);
+	field_bool_write(w, m->any_request);
+	wr_u8(w, (uint8_t)m->apply);
+	wr_str16(w, m->field);
+	wr_str16(w, m->user);
+	wr_str16(w, m->placeholder);
+	wr_u8(w, (uint8_t)m->strip_count);
+	for (unsigned int i = 0; i < m->strip_count; i++)
+		wr_str16(w, m->strip[i]);
+	wr_u32(w, (uint32_t)value.len);
+	wr_bytes(w, value.ptr, value.len);
+}
+
+static void
+read_strip(struct rd *r, struct message_lease *m)
+{
+	uint8_t count = rd_u8(r);
+
+	if (count > LEASE_STRIP_MAX) {
+		rd_fail(r);
+		return;
+	}
+	m->strip_count = count;
+	for (unsigned int i = 0; i < count; i++)
+		field_name(r, m->strip[i], false);
+}
+
+/* A value with a control byte would end the line it is put into. */
+static struct span
+read_value(struct rd *r)
+{
+	uint32_t len = rd_u32(r);
+	struct span value;
+
+	if (len == 0 || len > SECRET_MAX_BYTES)
+		rd_fail(r);
+	value = rd_take(r, len);
+	for (size_t i = 0; i < value.len; i++)
+		if (value.ptr[i] < 0x20 || value.ptr[i] == 0x7f)
+			rd_fail(r);
+	return value;
+}
+
+int
+message_lease_decode(struct rd *r, struct message_lease *ret)
+{
+	struct message_lease m = { .value = SECRET_NONE };
+	struct span value;
+	int rc;
+
+	m.reason = (enum reason)field_enum(r, REASON_COUNT);
+	if (!rd_ok(r))
+		return -EBADMSG;
+	if (m.reason != REASON_NONE) {
+		*ret = m;
+		return 0;
+	}
+	m.lease_id = rd_u64(r);
+	m.expires_boot_ms = rd_u64(r);
+	m.any_request = field_bool(r);
+	m.apply = (enum lease_apply)field_enum(r, LEASE_APPLY_COUNT);
+	field_name(r, m.field, m.apply != LEASE_APPLY_HEADER);
+	field_printable(r, m.user, sizeof(m.user));
+	field_printable(r, m.placeholder, sizeof(m.placeholder));
+	read_strip(r, &m);
+	value = read_value(r);
+	if (!rd_ok(r))
+		return -EBADMSG;
+	rc = secret_set(&m.value, value.ptr, value.len);
+	if (rc != 0)
+		return rc;
+	*ret = m;
+	return 0;
+}
