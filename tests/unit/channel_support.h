@@ -37,6 +37,7 @@ enum {
 	TYPE_REFUSED = 6,
 	TYPE_BYTES = 8,
 	TYPE_ANSWER = 10, /* answers with its number */
+	TYPE_MANY = 12,   /* descriptors, as many as may be */
 };
 
 /* What happened to one channel under test. */
@@ -86,6 +87,17 @@ on_fds(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static inline int
+on_many(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct seen *s = arg;
+
+	(void)c;
+	s->count++;
+	assert_int_equal(msg->fd_count, CHAN_FDS_MAX);
+	return 0;
+}
+
+static inline int
 on_refused(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	(void)c;
@@ -129,6 +141,7 @@ static const struct chan_rule rules[] = {
 	{ TYPE_REFUSED, 100, 0, CHAN_FDS_MAX, on_refused },
 	{ TYPE_BYTES, CHAN_PACKET_MAX, 0, 0, on_bytes },
 	{ TYPE_ANSWER, 4, 0, 0, on_answer },
+	{ TYPE_MANY, 0, CHAN_FDS_MAX, CHAN_FDS_MAX, on_many },
 };
 
 static inline void
@@ -240,5 +253,6 @@ send_raw(int fd, const void *bytes, size_t len, unsigned int fd_count)
 #define NUMBER "\0\2\0\0\0\1"
 #define FDS "\0\4\0\0\0\1"
 #define REFUSED "\0\6\0\0\0\1"
+#define MANY "\0\14\0\0\0\1"
 
 #endif

@@ -61,6 +61,27 @@ descriptors_arrive_and_what_is_left_is_closed(void **state)
 }
 
 static void
+as_many_descriptors_as_may_come(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct seen s;
+	int ends[2], before;
+
+	(void)state;
+	assert_int_equal(chan_pair(ends), 0);
+	open_chan(&s, base, ends[0]);
+	before = count_fds();
+	send_raw(ends[1], "\1\20" MANY, 8, 16);
+	turn(base);
+	assert_int_equal(s.count, 1);
+	assert_true(chan_is_open(s.chan));
+	assert_int_equal(count_fds(), before);
+	chan_free(s.chan);
+	fd_close(&ends[1]);
+	event_base_free(base);
+}
+
+static void
 a_broken_packet_ends_its_channel(void **state)
 {
 	static uint8_t oversize[CHAN_PACKET_MAX + 1] = { 1, 0, 0, TYPE_BYTES };
@@ -88,6 +109,7 @@ a_broken_packet_ends_its_channel(void **state)
 		{ "too many", "\1\3" FDS, 8, 3 },
 		{ "more than the head says", "\1\1" FDS, 8, 2 },
 		{ "one over what any may bring", "\1\21" REFUSED, 8, 17 },
+		{ "one over that, which the head hides", "\1\20" MANY, 8, 17 },
 		{ "far over what any may bring", "\1\100" REFUSED, 8, 64 },
 		{ "what its handler refuses", "\1\0" REFUSED, 8, 0 },
 		{ "that, with descriptors", "\1\20" REFUSED, 8, 16 },
@@ -274,6 +296,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_arrive_with_their_ids),
 		cmocka_unit_test(descriptors_arrive_and_what_is_left_is_closed),
+		cmocka_unit_test(as_many_descriptors_as_may_come),
 		cmocka_unit_test(a_broken_packet_ends_its_channel),
 		cmocka_unit_test(what_a_message_held_is_wiped),
 		cmocka_unit_test(last_words_are_heard_though_nobody_listens),

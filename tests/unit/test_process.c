@@ -276,6 +276,7 @@ a_step_that_fails_leaves_nothing(void **state)
 {
 	static const char *const argv[] = { "x", NULL };
 	static const int closed_fd[] = { 999 };
+	static const int nulls[PROCESS_FDS_MAX] = { 0 };
 	static const struct {
 		const char *claim;
 		int want;
@@ -285,6 +286,12 @@ a_step_that_fails_leaves_nothing(void **state)
 		    { .path = "/nonexistent",
 			.netns_fd = -1,
 			.stderr_fd = -1 } },
+		{ "none, with every place taken", -ENOENT,
+		    { .path = "/nonexistent",
+			.netns_fd = -1,
+			.stderr_fd = -1,
+			.fds = nulls,
+			.fd_count = PROCESS_FDS_MAX } },
 		{ "not a program", -EACCES,
 		    { .path = "/dev/null", .netns_fd = -1, .stderr_fd = -1 } },
 		{ "a path that depends on the folder", -EINVAL,
