@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/names.h"
 #include "base/reason.h"
@@ -40,22 +41,34 @@ enum conn_front {
 
 struct conn {
 	struct gate *gate;
-	struct conn *next, *prev;
+	TAILQ_ENTRY(conn) link;
 	uint64_t id;
 	int fd;
 	enum conn_state state;
 	enum conn_front front;
-	uint16_t port;              /* the guest asked for */
-	uint32_t dst;               /* address it dialled, host byte order */
-	char sni[HOST_NAME_SIZE];   /* canonical, "" until seen */
+	uint16_t port; /* the guest asked for */
+	uint32_t dst;  /* address it dialled, host byte order */
+	/* canonical, "" until seen; TCP: the host that dst is reserved for */
+	char sni[HOST_NAME_SIZE];
 	/* CONNECT's name, canonical; "" when there was no CONNECT */
 	char connect_host[HOST_NAME_SIZE];
-	bool offers_http11;         /* ALPN of the ClientHello */
+	bool offers_http11; /* ALPN of the ClientHello */
 	bool offers_h2;
 	uint64_t opened_ms;         /* clock_mono_ms() */
 	uint32_t policy_generation; /* judged under */
+	/*
+	 * An audit record tells of it. inspect.c sets it with its first request
+	 * record; else conn_close() writes one.
+	 */
+	bool is_recorded;
+	/* The guest was told why (alert, 403): its end is in order, no reset.
+	 */
+	bool is_answered;
+	bool is_closing;    /* the guest's end of stream is in sight */
+	const char *detail; /* for its record: one clause, static; or NULL */
+	enum reason timeout_reason;
 
-	struct event *event;        /* on fd while PEEK or DIAL */
+	struct event *event; /* on fd while PEEK, DIAL or RELAY */
 	struct event *timer;
 	struct relay *relay;
 	struct inspect *inspect;
@@ -65,18 +78,40 @@ struct conn {
  * Ends it: audit record if none was written for its decision, descriptor
  * closed, memory freed on the next turn of the loop. reason REASON_NONE: it
  * ended in order. A reset is sent when the reason is not REASON_NONE and no
- * answer was given.
+ * answer was given (is_answered).
  */
 void conn_close(struct conn *c, enum reason reason);
 
 /*
  * For inspect.c after it answered 200 to a CONNECT: the connection goes back
- * to PEEK as CONN_FRONT_TLS, with connect_host and port set. Its descriptor
- * must have no events left on it and no byte read past the CONNECT head.
+ * to PEEK as CONN_FRONT_TLS, with connect_host and port set, or is joined to
+ * its origin at once if the policy says scheme = tcp. Its descriptor must have
+ * no events left on it and no byte read past the CONNECT head. c->inspect is
+ * freed in here: the caller returns without touching it or c.
  */
 void conn_restart_as_tls(struct conn *c);
 
 /* (Re)arms the only timer of the connection; on expiry it is closed. */
 void conn_set_timeout(struct conn *c, uint32_t timeout_ms, enum reason why);
+
+/* The name it is judged by: SNI, CONNECT's, an address's; "" if none. */
+const char *conn_host(const struct conn *c);
+
+/*
+ * For listen.c: a connection that was accepted; takes fd. is_explicit: on the
+ * gateway's proxy port. It may be closed again when this returns.
+ */
+void conn_open(struct gate *g, int fd, bool is_explicit);
+
+/* For relay.c: the dialler has answered. */
+void conn_relay_begins(struct conn *c);
+void conn_relay_failed(struct conn *c, enum reason reason);
+
+/* For gate.c. */
+int conns_init(struct gate *g); /* 0 or -errno */
+/* Judges all anew: ends what the policy in force does not allow. */
+void conns_policy_changed(struct gate *g);
+/* Ends all and frees them at once: not from inside a callback of one. */
+void conns_done(struct gate *g);
 
 #endif

@@ -25,13 +25,25 @@ struct audit_port; /* proxy/audit.h: the way to the recorder */
 struct tls_state;  /* proxy/tls.h: CA, leaf cache, contexts, roots */
 struct pool;       /* proxy/pool.h: idle origin connections */
 struct synth;      /* proxy/synth.h: synthetic addresses */
+struct dns;        /* proxy/dns.h: answers to questions */
+struct relays;     /* proxy/relay.h: pipes, and who has been idle how long */
+struct conns;      /* proxy/conn.h: the list of all connections */
+
+/*
+ * Bytes on their way through one callback: a peeked ClientHello, a small piece
+ * of a relay. Nothing in it outlives the callback that filled it.
+ */
+#define GATE_SCRATCH_BYTES 65536
 
 struct gate {
 	struct event_base *base;
+	uint8_t *scratch; /* GATE_SCRATCH_BYTES */
 	char sandbox[SANDBOX_NAME_SIZE];
 	uint64_t generation;
 	struct message_gate_net net;
 	struct message_gate_limits limits;
+	/* Host setting: ECH may go through unseen to passthrough hosts. */
+	bool passthrough_ech;
 
 	/*
 	 * Both replaced whole by a reload; policy_generation then goes up. A
@@ -47,9 +59,11 @@ struct gate {
 	struct tls_state *tls;
 	struct pool *pool;
 	struct synth *synth;
+	struct dns *dns;
+	struct relays *relays;
 
-	struct conn *conns; /* all guest connections, doubly linked */
-	uint32_t conn_count;
+	struct conns *conns;
+	uint32_t conn_count; /* that are not closed */
 	uint64_t next_conn_id;
 	struct message_gate_status status;
 };
