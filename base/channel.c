@@ -142,14 +142,14 @@ send_now(int fd, struct iovec *iov, size_t iov_len, const int *fds,
 		char bytes[CMSG_SPACE(sizeof(int) * CHAN_FDS_MAX)];
 	} control;
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = iov_len };
-	struct cmsghdr *cm;
 	ssize_t n;
 
 	if (fd_count > 0) {
+		struct cmsghdr *cm = &control.align;
+
 		memset(&control, 0, sizeof(control));
 		m.msg_control = control.bytes;
 		m.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-		cm = &control.align;
 		cm->cmsg_level = SOL_SOCKET;
 		cm->cmsg_type = SCM_RIGHTS;
 		cm->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);

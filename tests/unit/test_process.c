@@ -138,10 +138,10 @@ run(struct process_spec spec, const char *what)
 	from = ends[0];
 	for (unsigned int i = 0; i < spec.fd_count; i++)
 		fds[i] = spec.fds[i];
+	spec.fds = fds;
 	fds[spec.fd_count++] = ends[1];
 	spec.path = "/proc/self/exe";
 	spec.argv = argv;
-	spec.fds = fds;
 	assert_int_equal(process_spawn(&spec, &pid, &pidfd), 0);
 	(void)close(ends[1]);
 	while ((n = read(from, text + len, sizeof(text) - 1 - len)) > 0)
