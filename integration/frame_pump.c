@@ -59,8 +59,8 @@ main(int argc, char **argv)
 		(void)fprintf(stderr, "usage: frame_pump FD NAME\n");
 		return 64;
 	}
-	sides[0] = (struct pollfd) { atoi(argv[1]), POLLIN, 0 };
-	sides[1] = (struct pollfd) { pump_open_tap(argv[2]), POLLIN, 0 };
+	sides[0] = (struct pollfd){ atoi(argv[1]), POLLIN, 0 };
+	sides[1] = (struct pollfd){ pump_open_tap(argv[2]), POLLIN, 0 };
 	if (sides[1].fd == -1) {
 		perror(argv[2]);
 		return 1;

@@ -1,0 +1,216 @@
+/*
+ * check and explain: what a policy says, without a daemon. Both ask the code
+ * that the gate asks.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/policy_file.h"
+#include "conf/check.h"
+#include "conf/compile.h"
+#include "conf/explain.h"
+#include "conf/policy.h"
+#include "conf/presets.h"
+
+/* A file to check may be a ceiling of millions of names. */
+#define CHECK_FILE_MAX_BYTES POLICY_IMAGE_MAX_BYTES
+
+static int
+check_file(const char *path, char *text, size_t size)
+{
+	struct policy_file file;
+	struct check_report report;
+	struct err err = { "" };
+	struct wr w = wr_init(text, size - 1);
+	int rc = policy_file_read(path, CHECK_FILE_MAX_BYTES, &file, &err);
+
+	if (rc != 0)
+		return cli_fail(&err, CLI_FAILED);
+	rc = check_text(file.path,
+	    (struct span){ (const uint8_t *)file.text, file.len }, CHECK_GUESS,
+	    &w, &report);
+	policy_file_done(&file);
+	if (rc != 0) {
+		(void)err_os(&err, rc, "%s", path);
+		return cli_fail(&err, CLI_FAILED);
+	}
+	text[w.len] = '\0';
+	(void)fputs(text, stdout);
+	return report.errors > 0 ? CLI_FAILED : 0;
+}
+
+int
+cmd_check(const struct cli *cli, int argc, char **argv)
+{
+	AUTO_FREE char *text = malloc(CHECK_TEXT_MAX_BYTES);
+	int worst = 0;
+
+	(void)cli;
+	if (argc < 2 || argv[1][0] == '-')
+		return cli_usage("check", "name the files to check");
+	if (text == NULL)
+		return CLI_FAILED;
+	for (int i = 1; i < argc; i++) {
+		int rc = check_file(argv[i], text, CHECK_TEXT_MAX_BYTES);
+
+		worst = rc > worst ? rc : worst;
+	}
+	return worst;
+}
+
+/* A policy and what it lives in. */
+struct loaded {
+	struct policy_file file;
+	struct compile_result result;
+	struct policy *policy;
+};
+
+static void
+loaded_done(struct loaded *l)
+{
+	policy_unref(l->policy);
+	compile_result_done(&l->result);
+	policy_file_done(&l->file);
+}
+
+/* 0, or an exit status with the findings printed. */
+static int
+load(const char *path, bool is_ceiling, struct loaded *ret)
+{
+	struct compile_input in = { .is_ceiling = is_ceiling,
+		.preset = presets_find };
+	struct err err = { "" };
+	int rc = policy_file_read(path,
+	    is_ceiling ? CHECK_FILE_MAX_BYTES : POLICY_TEXT_MAX_BYTES,
+	    &ret->file, &err);
+
+	if (rc != 0)
+		return cli_fail(&err, CLI_FAILED);
+	in.display_name = policy_file_name(&ret->file);
+	in.text =
+	    (struct span){ (const uint8_t *)ret->file.text, ret->file.len };
+	rc = compile_policy(&in, &ret->result);
+	for (size_t i = 0; i < ret->result.finding_count; i++)
+		(void)fprintf(stderr, "%s\n", ret->result.findings[i].text);
+	if (rc == 0)
+		rc = policy_map_bytes(ret->result.image, ret->result.image_len,
+		    &ret->policy);
+	if (rc != 0 && rc != -EINVAL) {
+		(void)err_os(&err, rc, "%s", ret->file.path);
+		return cli_fail(&err, CLI_FAILED);
+	}
+	return rc == 0 ? 0 : CLI_FAILED;
+}
+
+static void
+print_explanation_json(const struct explanation *e)
+{
+	char text[EXPLAIN_TEXT_MAX_BYTES];
+	struct wr w = wr_init(text, sizeof(text));
+	struct json j = json_init(&w);
+	char at[RULE_AT_SIZE];
+
+	(void)snprintf(at, sizeof(at), "%s:%u", e->verdict.file,
+	    e->verdict.line);
+	json_open_object(&j, NULL);
+	json_str(&j, "verdict", action_name(e->verdict.action));
+	json_str(&j, "reason", e->code);
+	json_str(&j, "rule", e->verdict.rule);
+	json_str(&j, "at", at);
+	json_str(&j, "host", e->host);
+	json_u64(&j, "port", e->port);
+	json_str(&j, "scheme", scheme_name(e->scheme));
+	json_str(&j, "credential", e->verdict.credential);
+	json_bool(&j, "inspected", e->is_inside_seen);
+	json_str(&j, "hint", e->hint);
+	json_close_object(&j);
+	(void)printf("%.*s\n", (int)w.len, text);
+}
+
+static void
+print_explanation(const struct explanation *e)
+{
+	char text[EXPLAIN_TEXT_MAX_BYTES];
+	struct wr w = wr_init(text, sizeof(text));
+
+	explain_write(&w, e);
+	(void)printf("%.*s", (int)w.len, text);
+}
+
+struct explain_options {
+	const char *policy;
+	const char *ceiling;
+	const char *method;
+	bool json;
+};
+
+static int
+explain_url(const struct explain_options *o, const char *url)
+{
+	struct loaded policy = { .policy = NULL }, ceiling = { .policy = NULL };
+	struct explanation e;
+	struct err err = { "" };
+	int rc = load(o->policy, false, &policy);
+
+	if (rc == 0 && o->ceiling != NULL)
+		rc = load(o->ceiling, true, &ceiling);
+	if (rc == 0) {
+		struct policy_pair pair = { policy.policy, ceiling.policy };
+
+		if (explain(&pair, url, o->method, &e, &err) != 0) {
+			rc = cli_fail(&err, CLI_USAGE);
+		} else {
+			(o->json ? print_explanation_json : print_explanation)(
+			    &e);
+			rc = explain_status(&e);
+		}
+	} else {
+		rc = CLI_USAGE; /* 1 would mean "deny" */
+	}
+	loaded_done(&ceiling);
+	loaded_done(&policy);
+	return rc;
+}
+
+int
+cmd_explain(const struct cli *cli, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "policy", required_argument, NULL, 'p' },
+		{ "ceiling", required_argument, NULL, 'c' },
+		{ "method", required_argument, NULL, 'm' },
+		{ "json", no_argument, NULL, 'j' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct explain_options o = { .policy = NULL };
+	int opt;
+
+	(void)cli;
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 'p':
+			o.policy = optarg;
+			break;
+		case 'c':
+			o.ceiling = optarg;
+			break;
+		case 'm':
+			o.method = optarg;
+			break;
+		case 'j':
+			o.json = true;
+			break;
+		default:
+			return cli_usage("explain", "see tapward(1)");
+		}
+	}
+	if (argc - optind != 1)
+		return cli_usage("explain", "name one URL");
+	return explain_url(&o, argv[optind]);
+}

@@ -1,0 +1,161 @@
+"""The proxies that tools/bench runs beside tapward, each at its best for one
+kind of work, one worker, in the same namespace as tapward's dialler."""
+
+from harness import shell
+from harness.claims import until
+from harness.net import Namespace, ip
+
+# Set by the benchmark, whose types they are.
+Contestant = None
+children = None
+
+HERE, GUEST = "10.202.0.1", "10.202.0.2"
+
+NGINX = """
+daemon off; worker_processes 1; pid {folder}/rival.pid; user root;
+error_log {folder}/rival-error.log;
+load_module /usr/lib/nginx/modules/ngx_stream_module.so;
+events {{ worker_connections 4096; }}
+stream {{
+  map $ssl_preread_server_name $to {{ {passed} {origin}:443; }}
+  server {{ listen {here}:1443; ssl_preread on; proxy_pass $to; }}
+}}
+http {{
+  access_log {folder}/rival-access.log combined buffer=32k flush=1s;
+  upstream origin {{ server {origin}:443; keepalive 64; }}
+  keepalive_requests 1000000;
+  server {{ listen {here}:2443 ssl; ssl_certificate {cert};
+    ssl_certificate_key {key}; ssl_session_cache off;
+    location / {{ proxy_pass https://origin; proxy_http_version 1.1;
+      proxy_set_header Connection ""; proxy_set_header Host {name};
+      proxy_set_header Authorization "Bearer benchmark-token-of-nobody";
+      proxy_ssl_verify on; proxy_ssl_trusted_certificate {ca};
+      proxy_ssl_name {name}; proxy_ssl_server_name on; }} }}
+}}
+"""
+
+HAPROXY = """
+global
+  nbthread 1
+  maxconn 8000
+  ca-base /
+defaults
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+  log 127.0.0.1:5140 local0
+listen passed
+  mode tcp
+  option splice-auto
+  bind {here}:1444
+  tcp-request inspect-delay 5s
+  tcp-request content accept if {{ req_ssl_hello_type 1 }}
+  use-server o if {{ req_ssl_sni -i {passed} }}
+  server o {origin}:443
+listen minted
+  mode http
+  bind {here}:2444 ssl crt {folder}/rival-default.pem generate-certificates ca-sign-file {folder}/rival-ca.pem
+  http-request set-header Authorization "Bearer benchmark-token-of-nobody"
+  http-reuse always
+  server o {origin}:443 ssl verify required ca-file {ca} sni str({name}) verifyhost {name}
+"""
+
+SQUID = """
+pid_filename {folder}/squid.pid
+access_log stdio:{folder}/squid-access.log
+cache_log {folder}/squid-cache.log
+cache deny all
+cache_effective_user root
+workers 1
+coredump_dir {folder}
+http_port {here}:3128
+http_port {here}:3129 ssl-bump generate-host-certificates=on dynamic_cert_mem_cache_size=16MB tls-cert={folder}/rival-ca.pem
+sslcrtd_program /usr/lib/squid/security_file_certgen -s {folder}/ssl_db -M 16MB
+sslcrtd_children 1
+tls_outgoing_options cafile={ca}
+acl bumped localport 3129
+ssl_bump bump bumped
+request_header_add Authorization "Bearer benchmark-token-of-nobody" all
+dns_nameservers 10.201.0.53
+acl names dstdomain {name} {passed}
+http_access allow names
+http_access deny all
+shutdown_lifetime 0 seconds
+"""
+
+
+class Rivals:
+    """Starts them all; each method gives one as a contestant."""
+
+    def __init__(self, world, cert, key, name, passed, origin):
+        self.world = world
+        self.processes = []
+        self.guest = Namespace(world.guest_name())
+        world.closers.append(self.guest.close)
+        ip("-n", world.host.name, "link", "add", "rivals", "type", "veth",
+           "peer", "name", "eth0", "netns", self.guest.name)
+        ip("-n", world.host.name, "addr", "add", f"{HERE}/24", "dev", "rivals")
+        ip("-n", self.guest.name, "addr", "add", f"{GUEST}/24", "dev", "eth0")
+        ip("-n", world.host.name, "link", "set", "rivals", "up")
+        ip("-n", self.guest.name, "link", "set", "eth0", "up")
+        folder = world.folder
+        self.words = {"folder": folder, "here": HERE, "origin": origin,
+                      "name": name, "passed": passed, "cert": cert, "key": key,
+                      "ca": world.authority.ca}
+        self.join([world.authority.ca, world.authority.key], "rival-ca.pem")
+        self.join([cert, key], "rival-default.pem")
+        self.nginx = self.start("nginx", NGINX, ["nginx", "-p", folder, "-c"])
+        self.haproxy = self.start("haproxy", HAPROXY, ["haproxy", "-db", "-f"])
+        shell.run(["/usr/lib/squid/security_file_certgen", "-c", "-s",
+                   f"{folder}/ssl_db", "-M", "16MB"]).ok()
+        self.squid = self.start("squid", SQUID, ["squid", "-N", "-f"])
+        for port in (1443, 2443, 1444, 2444, 3128, 3129):
+            until(lambda p=port: self.listens(p), 20, f"a rival on {port}")
+
+    def join(self, parts, name):
+        with open(f"{self.world.folder}/{name}", "wb") as f:
+            for part in parts:
+                with open(part, "rb") as p:
+                    f.write(p.read())
+
+    def start(self, name, text, argv):
+        conf = self.world.file(f"rival-{name}.conf", text.format(**self.words))
+        process = shell.start(self.world.host.plain([*argv, conf]),
+                              f"{self.world.folder}/rival-{name}.out")
+        self.processes.append(process)
+        return process
+
+    def listens(self, port):
+        out = self.world.host.run(["ss", "-Hltn", f"sport = :{port}"]).out
+        return f":{port}" in out
+
+    def contestant(self, name, port, process, authority=None):
+        return Contestant(name, self.guest.plain, f"{HERE}:{port}",
+                          self.world.authority.ca,
+                          lambda: children(process.pid), authority)
+
+    def nginx_stream(self):
+        return self.contestant("nginx stream", 1443, self.nginx)
+
+    def haproxy_tcp(self):
+        return self.contestant("haproxy tcp, splice", 1444, self.haproxy)
+
+    def squid_connect(self):
+        return self.contestant("squid CONNECT", 3128, self.squid,
+                               lambda host: f"{host}:443")
+
+    def nginx_reverse(self):
+        return self.contestant("nginx reverse proxy (upper bound)", 2443,
+                               self.nginx)
+
+    def haproxy_mint(self):
+        return self.contestant("haproxy generate-certificates", 2444,
+                               self.haproxy)
+
+    def squid_bump(self):
+        return self.contestant("squid ssl-bump", 3129, self.squid,
+                               lambda host: f"{host}:443")
+
+    def close(self):
+        for process in self.processes:
+            shell.stop(process)
