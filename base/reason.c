@@ -52,7 +52,7 @@ static const struct reason_row rows[] = {
 	[REASON_ORIGIN_UNREACHABLE] = { "origin-unreachable",
 	    "no connection to the origin could be made", 502 },
 	[REASON_ORIGIN_TLS] = { "origin-tls",
-	    "the origin's TLS or its certificate did not verify", 502 },
+	    "the origin's TLS or its certificate did not verify", 403 },
 	[REASON_TIMEOUT] = { "timeout", "the origin took too long", 504 },
 	[REASON_LIMIT_CONNECTIONS] = { "limit-connections",
 	    "the sandbox has as many connections as it may", 503 },
