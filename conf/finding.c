@@ -24,14 +24,16 @@ add(struct compile_result *r, enum finding_level level, struct place at,
     const char *fmt, va_list ap)
 {
 	struct finding *f = find_room(r, level);
+	const char *word = level == FINDING_WARNING ? "warning: " : "";
 	int n;
 
 	if (f == NULL)
 		return;
 	f->level = level;
 	n = at.line > 0
-	    ? snprintf(f->text, sizeof(f->text), "%s:%u: ", at.file, at.line)
-	    : snprintf(f->text, sizeof(f->text), "%s: ", at.file);
+	    ? snprintf(f->text, sizeof(f->text), "%s:%u: %s", at.file, at.line,
+		  word)
+	    : snprintf(f->text, sizeof(f->text), "%s: %s", at.file, word);
 	if (n < 0 || (size_t)n >= sizeof(f->text))
 		return;
 	(void)vsnprintf(f->text + n, sizeof(f->text) - (size_t)n, fmt, ap);

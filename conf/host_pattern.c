@@ -3,26 +3,7 @@
  */
 #include "conf/host_pattern.h"
 
-#include <libpsl.h>
-#include <stdio.h>
 #include <string.h>
-
-/*
- * Parents of public suffixes that libpsl cannot enumerate: whatever is named
- * below them may be anybody's bucket or site.
- */
-static const char *const shared_parents[] = {
-	"amazonaws.com",
-	"azure.com",
-	"azurewebsites.net",
-	"cloudfront.net",
-	"fastly.net",
-	"github.com",
-	"google.com",
-	"oraclecloud.com",
-	"vercel.com",
-	"windows.net",
-};
 
 static struct span
 skip(struct span s, size_t n)
@@ -42,31 +23,6 @@ static bool
 has_byte(struct span s, int c)
 {
 	return s.len > 0 && memchr(s.ptr, c, s.len) != NULL;
-}
-
-/* A child of name is a public suffix by a rule for all children. */
-static bool
-is_above_suffix(const psl_ctx_t *psl, const char *name)
-{
-	char probe[HOST_SIZE + 8];
-
-	(void)snprintf(probe, sizeof(probe), "tapward.%s", name);
-	return psl_is_public_suffix(psl, probe) != 0;
-}
-
-static const char *
-wildcard_fault(const char *name)
-{
-	const psl_ctx_t *psl = psl_builtin();
-
-	if (psl == NULL)
-		return "wildcards cannot be checked: this libpsl has no list "
-		       "built in";
-	if (psl_registrable_domain(psl, name) == NULL ||
-	    is_above_suffix(psl, name))
-		return "a wildcard on a public suffix names hosts of "
-		       "everybody: name the domain below it";
-	return NULL;
 }
 
 /* What a name that is none looks like, for a text that helps. */
@@ -108,22 +64,8 @@ host_pattern_parse(struct span in, struct host_pattern *ret)
 	status = host_parse(in, ret->name);
 	if (ret->kind == PATTERN_EXACT)
 		return status == HOST_NAME ? NULL : name_fault(in, status);
-	if (status != HOST_NAME && status != HOST_SINGLE_LABEL)
-		return name_fault(in, status);
-	return wildcard_fault(ret->name);
-}
-
-bool
-host_pattern_is_shared(const struct host_pattern *p)
-{
-	size_t n = sizeof(shared_parents) / sizeof(shared_parents[0]);
-
-	if (p->kind == PATTERN_EXACT)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(p->name, shared_parents[i]) == 0 ||
-		    host_is_under(shared_parents[i], p->name))
-			return true;
-	}
-	return false;
+	/* "*.com" is a name with a star, if one that nobody may use. */
+	if (status == HOST_NAME || status == HOST_SINGLE_LABEL)
+		return NULL;
+	return name_fault(in, status);
 }

@@ -13,17 +13,7 @@ struct host_pattern {
 	char name[HOST_SIZE]; /* canonical, without the stars */
 };
 
-/*
- * NULL and ret filled, or what is wrong and how to mend it. A wildcard on a
- * public suffix (of the list built into libpsl, with its private part) or
- * above one is refused: it would name hosts of everybody.
- */
+/* NULL and ret filled, or what is wrong and how to mend it. */
 const char *host_pattern_parse(struct span in, struct host_pattern *ret);
-
-/*
- * Below name others than its owner get names: a wildcard there, while not
- * refused, is worth a second look.
- */
-bool host_pattern_is_shared(const struct host_pattern *p);
 
 #endif

@@ -9,6 +9,7 @@
 #include "conf/glob.h"
 #include "conf/host_pattern.h"
 #include "conf/parse.h"
+#include "conf/public_suffix.h"
 #include "conf/words.h"
 #include "wire/authority.h"
 #include "wire/path.h"
@@ -93,13 +94,16 @@ take_host(struct parse *p, struct span v, uint32_t line)
 	struct host_pattern pattern;
 	const char *fault = host_pattern_parse(v, &pattern);
 
+	if (fault == NULL && pattern.kind != PATTERN_EXACT)
+		fault = public_suffix_fault(pattern.name);
 	if (fault != NULL)
 		return fault;
 	if (pattern.kind != PATTERN_EXACT && p->wildcard_line == 0)
 		p->wildcard_line = line;
 	if (pattern.kind == PATTERN_ANY_DEPTH && p->any_depth_line == 0)
 		p->any_depth_line = line;
-	if (host_pattern_is_shared(&pattern))
+	if (pattern.kind != PATTERN_EXACT && !p->is_preset &&
+	    public_suffix_is_below(pattern.name))
 		finding_warning(p->ret, parse_at(p, line),
 		    "below %s anybody can get a name: name the hosts you need",
 		    pattern.name);

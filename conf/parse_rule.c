@@ -102,6 +102,8 @@ warn_of_mode(struct parse *p)
 {
 	const struct model_rule *r = parse_rule(p);
 
+	if (p->is_preset)
+		return; /* was looked at when it was made */
 	if (r->scheme == SCHEME_TCP)
 		finding_warning(p->ret, parse_at(p, p->key_line[KEY_SCHEME]),
 		    "scheme = tcp judges name and port only, and sees nothing "
@@ -171,7 +173,7 @@ parse_finish_rule(struct parse *p)
 		refuse_if(p, KEY_ENCODED_SLASH,
 		    "encoded-slash without a path: a rule without a path "
 		    "matches every path as it is; add `path = /**`");
-	if (p->any_depth_line != 0 && r->action != ACTION_DENY)
+	if (p->any_depth_line != 0 && r->action != ACTION_DENY && !p->is_preset)
 		finding_warning(p->ret, parse_at(p, p->any_depth_line),
 		    "**. names every host below, however deep: *. names one "
 		    "label only");

@@ -1,0 +1,286 @@
+/*
+ * The target is taken apart by the parsers of wire/, as a gate takes a
+ * request apart: what they refuse has no verdict, whatever the policy.
+ */
+#include "conf/explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/authority.h"
+#include "wire/path.h"
+
+#define PORT_HTTP 80
+#define PORT_HTTPS 443
+
+struct target {
+	enum scheme scheme;
+	bool has_scheme;
+	bool has_path;
+	bool has_query;
+	struct span authority;
+	struct span path;
+	struct span query;
+};
+
+static struct span
+cut(struct span *s, size_t n)
+{
+	struct span head = { s->ptr, n };
+
+	*s = (struct span){ s->ptr + n, s->len - n };
+	return head;
+}
+
+/* Bytes before the first of a, b or c. */
+static size_t
+length_until(struct span s, char a, char b, char c)
+{
+	size_t i = 0;
+
+	while (i < s.len && s.ptr[i] != a && s.ptr[i] != b && s.ptr[i] != c)
+		i++;
+	return i;
+}
+
+static bool
+take_scheme(struct span *s, struct target *t)
+{
+	static const enum scheme all[] = { SCHEME_HTTPS, SCHEME_HTTP,
+		SCHEME_TCP };
+	struct span name = { s->ptr, length_until(*s, ':', '/', '?') };
+
+	if (s->len - name.len < 3 || memcmp(s->ptr + name.len, "://", 3) != 0)
+		return true;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (span_is_case(name, scheme_name(all[i]))) {
+			t->scheme = all[i];
+			t->has_scheme = true;
+			(void)cut(s, name.len + 3);
+			return true;
+		}
+	}
+	return false;
+}
+
+static int
+split(const char *text, struct target *t, struct err *err)
+{
+	struct span s = span_of(text);
+
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.ptr[i] <= ' ' || s.ptr[i] >= 0x7f || s.ptr[i] == '#')
+			return err_at(err, NULL, 0,
+			    "a URL holds no blanks, no '#' and ASCII only: "
+			    "write it as it is sent");
+	}
+	if (!take_scheme(&s, t))
+		return err_at(err, NULL, 0,
+		    "schemes are https://, http:// and tcp://");
+	t->authority = cut(&s, length_until(s, '/', '?', '?'));
+	t->path = cut(&s, length_until(s, '?', '?', '?'));
+	t->has_path = t->path.len > 0 || s.len > 0;
+	t->has_query = s.len > 0;
+	if (t->has_query)
+		(void)cut(&s, 1);
+	t->query = s;
+	if (t->path.len == 0)
+		t->path = span_of("/");
+	if (t->scheme == SCHEME_TCP && t->has_path)
+		return err_at(err, NULL, 0,
+		    "tcp:// names a host and a port, and no path");
+	return 0;
+}
+
+static int
+name_target(const struct target *t, struct explanation *ret, struct err *err)
+{
+	struct authority a;
+	enum authority_status status = authority_parse(t->authority, &a);
+
+	if (status == AUTHORITY_ADDRESS)
+		return err_at(err, NULL, 0,
+		    "an IP address matches no rule: name the host");
+	if (status != AUTHORITY_OK)
+		return err_at(err, NULL, 0, "%.*s: %s", (int)t->authority.len,
+		    (const char *)t->authority.ptr,
+		    authority_status_text(status));
+	if (t->scheme == SCHEME_TCP && !a.has_port)
+		return err_at(err, NULL, 0, "tcp:// needs a port");
+	(void)snprintf(ret->host, sizeof(ret->host), "%s", a.host);
+	ret->port = t->scheme == SCHEME_HTTP ? PORT_HTTP : PORT_HTTPS;
+	if (a.has_port)
+		ret->port = a.port;
+	ret->scheme = t->scheme;
+	return 0;
+}
+
+/* --- hints ---------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void
+hint(struct explanation *e, const char *fmt, ...)
+{
+	const char *who =
+	    e->verdict.by_ceiling ? "the host's administrator can " : "";
+	size_t n = strlen(who);
+	va_list ap;
+
+	memcpy(e->hint, who, n + 1);
+	va_start(ap, fmt);
+	(void)vsnprintf(e->hint + n, sizeof(e->hint) - n, fmt, ap);
+	va_end(ap);
+}
+
+static void
+hint_path(struct explanation *e, const struct target *t)
+{
+	struct path_reading r = path_read(t->path);
+	const struct verdict *v = &e->verdict;
+	int len = t->path.len < 128 ? (int)t->path.len : 128;
+
+	if (r.is_ambiguous)
+		hint(e,
+		    "send another path: this one can be read in two ways "
+		    "(%s), so no rule with a path matches it",
+		    path_fault_text(r.fault));
+	else if (r.has_encoded_slash)
+		hint(e,
+		    "add `encoded-slash = yes` to [allow %s] (%s:%u) if "
+		    "%%2F may count as a slash there",
+		    v->rule, v->file, v->line);
+	else
+		hint(e, "add `path = %.*s` to [allow %s] (%s:%u)", len,
+		    (const char *)t->path.ptr, v->rule, v->file, v->line);
+}
+
+static void
+give_hint(struct explanation *e, const struct target *t, const char *method)
+{
+	const struct verdict *v = &e->verdict;
+	int query_len = t->query.len < 128 ? (int)t->query.len : 128;
+
+	if (v->reason == REASON_NO_RULE)
+		hint(e, "add to %s: [allow NAME] with `host = %s`", v->file,
+		    e->host);
+	else if (v->reason == REASON_DENIED_BY_RULE)
+		hint(e,
+		    "remove or narrow [deny %s] (%s:%u): no allow rule "
+		    "stands against it",
+		    v->rule, v->file, v->line);
+	else if (v->reason == REASON_PORT)
+		hint(e,
+		    "add `port = %u` (with `scheme = %s`) to a rule for "
+		    "this host: [allow %s] (%s:%u) names others",
+		    e->port, scheme_name(e->scheme), v->rule, v->file, v->line);
+	else if (v->reason == REASON_METHOD)
+		hint(e, "add `method = %s` to [allow %s] (%s:%u)", method,
+		    v->rule, v->file, v->line);
+	else if (v->reason == REASON_PATH)
+		hint_path(e, t);
+	else if (v->reason == REASON_QUERY)
+		hint(e, "add `query = %.*s` to [allow %s] (%s:%u)", query_len,
+		    (const char *)t->query.ptr, v->rule, v->file, v->line);
+	else if (v->reason == REASON_NO_POLICY)
+		hint(e,
+		    "give a policy that compiles: `tapward check` says "
+		    "what is wrong with one");
+}
+
+/* --- the questions ----------------------------------------------------------
+ */
+
+static void
+judge(const struct policy_pair *pair, const struct target *t,
+    const char *method, struct explanation *e)
+{
+	struct path_reading reading = path_read(t->path);
+	struct policy_request req = { .host = e->host,
+		.port = e->port,
+		.scheme = e->scheme,
+		.method = span_of(method),
+		.path = t->path,
+		.query = t->query,
+		.has_query = t->has_query,
+		.is_ambiguous = reading.is_ambiguous,
+		.has_encoded_slash = reading.has_encoded_slash };
+	const struct verdict *v = &e->verdict;
+
+	e->verdict = policy_judge_connect(pair, e->host, e->port);
+	e->is_connection_denied = v->action == ACTION_DENY;
+	if (e->is_connection_denied)
+		return;
+	e->is_inside_seen =
+	    v->scheme != SCHEME_TCP && v->tls == TLS_MODE_INSPECT;
+	if (e->is_request && e->is_inside_seen) {
+		e->verdict = policy_judge_request(pair, &req);
+	} else if (t->has_scheme && v->scheme != e->scheme) {
+		/* what the policy names there is something else */
+		e->verdict.action = ACTION_DENY;
+		e->verdict.reason = REASON_PORT;
+	}
+}
+
+int
+explain(const struct policy_pair *pair, const char *target, const char *method,
+    struct explanation *ret, struct err *err)
+{
+	struct target t = { .scheme = SCHEME_HTTPS };
+	struct explanation e = { .is_request = false };
+	const char *m = method != NULL ? method : "GET";
+	int rc = split(target, &t, err);
+
+	if (rc == 0)
+		rc = name_target(&t, &e, err);
+	if (rc != 0)
+		return rc;
+	e.is_request = t.scheme != SCHEME_TCP && (t.has_path || method != NULL);
+	judge(pair, &t, m, &e);
+	(void)verdict_code(&e.verdict, e.code);
+	give_hint(&e, &t, m);
+	*ret = e;
+	return 0;
+}
+
+int
+explain_status(const struct explanation *e)
+{
+	switch (e->verdict.action) {
+	case ACTION_ALLOW:
+		return 0;
+	case ACTION_DENY:
+		return 1;
+	case ACTION_ASK:
+		return 2;
+	}
+	return 1;
+}
+
+void
+explain_write(struct wr *w, const struct explanation *e)
+{
+	const struct verdict *v = &e->verdict;
+
+	wr_fmt(w, "verdict: %s\n", action_name(v->action));
+	if (e->code[0] != '\0')
+		wr_fmt(w, "reason:  %s (%s%s)\n", e->code,
+		    v->by_ceiling ? "in the ceiling, " : "",
+		    reason_text(v->reason));
+	wr_fmt(w, "rule:    %s\n", v->rule);
+	wr_fmt(w, "at:      %s:%u\n", v->file, v->line);
+	if (v->credential[0] != '\0')
+		wr_fmt(w, "credential: %s\n", v->credential);
+	if (v->say[0] != '\0' && v->action != ACTION_ALLOW)
+		wr_fmt(w, "say:     %s\n", v->say);
+	if (v->action != ACTION_DENY && !e->is_inside_seen)
+		wr_fmt(w,
+		    "note:    %s: only the name and the port are "
+		    "judged, nothing inside is seen\n",
+		    v->scheme == SCHEME_TCP ? "tcp" : "passthrough");
+	if (v->action != ACTION_DENY && e->is_inside_seen && !e->is_request)
+		wr_fmt(w,
+		    "note:    the connection only; add a path to ask "
+		    "for a request\n");
+	if (e->hint[0] != '\0')
+		wr_fmt(w, "hint:    %s\n", e->hint);
+}

@@ -1,0 +1,408 @@
+/*
+ * [credential NAME]: what a secret is for and who may use it. Only where the
+ * secret lies is read here, never the secret.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "conf/host_pattern.h"
+#include "conf/hostconf_parse.h"
+#include "conf/words.h"
+#include "wire/authority.h"
+#include "wire/path.h"
+
+#define PORT_HTTPS 443
+
+/* Fields that frame a message or name its target: none is a credential. */
+static const char *const reserved_fields[] = { "connection", "content-length",
+	"expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
+	"transfer-encoding", "upgrade", "via" };
+
+static struct hostconf_credential *
+present(const struct hostconf_parse *p)
+{
+	return vec_at(&p->credentials, p->credentials.count - 1);
+}
+
+static struct message_broker_credential *
+def_of(const struct hostconf_parse *p)
+{
+	return present(p)->def;
+}
+
+static bool
+starts_with(struct span s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return s.len >= n && memcmp(s.ptr, prefix, n) == 0;
+}
+
+static struct span
+skip(struct span s, size_t n)
+{
+	return (struct span){ s.ptr + n, s.len - n };
+}
+
+int
+hostconf_open_credential(struct hostconf_parse *p, const char *name)
+{
+	struct hostconf_credential *cr;
+
+	if (p->credentials.count >= BROKER_CREDENTIALS_MAX)
+		return err_at(p->err, p->file, p->line,
+		    "more than %d credentials", BROKER_CREDENTIALS_MAX);
+	for (size_t i = 0; i < p->credentials.count; i++) {
+		const struct hostconf_credential *other =
+		    vec_at(&p->credentials, i);
+
+		if (strcmp(other->def->name, name) == 0)
+			return err_at(p->err, p->file, p->line,
+			    "a second [credential %s] (first on line %u): "
+			    "rename one",
+			    name, other->line);
+	}
+	cr = vec_add(&p->credentials, 1);
+	if (cr == NULL)
+		return -ENOMEM;
+	cr->line = p->line;
+	cr->def = calloc(1, sizeof(*cr->def));
+	if (cr->def == NULL)
+		return -ENOMEM;
+	(void)hostconf_copy(cr->def->name, sizeof(cr->def->name),
+	    span_of(name));
+	cr->def->port = PORT_HTTPS;
+	cr->def->apply = LEASE_APPLY_COUNT; /* not said yet */
+	return 0;
+}
+
+const char *
+hostconf_take_kind(struct hostconf_parse *p, struct span v)
+{
+	if (!span_is(v, "static"))
+		return "this version knows kind `static` only";
+	def_of(p)->kind = BROKER_KIND_STATIC;
+	return NULL;
+}
+
+static bool
+is_variable(struct span v)
+{
+	if (v.len == 0 || ascii_is_digit(v.ptr[0]))
+		return false;
+	for (size_t i = 0; i < v.len; i++) {
+		if (!ascii_is_alnum(v.ptr[i]) && v.ptr[i] != '_')
+			return false;
+	}
+	return true;
+}
+
+const char *
+hostconf_take_value(struct hostconf_parse *p, struct span v)
+{
+	struct hostconf_credential *cr = present(p);
+	struct span rest;
+	size_t used;
+
+	if (starts_with(v, "exec:"))
+		return "this version runs no helper programs: use file:, env: "
+		       "or credential:";
+	if (starts_with(v, "file:")) {
+		cr->source = HOSTCONF_SOURCE_FILE;
+		used = strlen("file:");
+	} else if (starts_with(v, "env:")) {
+		cr->source = HOSTCONF_SOURCE_ENV;
+		used = strlen("env:");
+	} else if (starts_with(v, "credential:")) {
+		cr->source = HOSTCONF_SOURCE_CREDENTIAL;
+		used = strlen("credential:");
+	} else {
+		return "say where the value lies, not what it is: file:/PATH, "
+		       "env:NAME or credential:NAME";
+	}
+	rest = skip(v, used);
+	if (cr->source == HOSTCONF_SOURCE_FILE &&
+	    (rest.len == 0 || rest.ptr[0] != '/'))
+		return "file: is followed by an absolute path";
+	if (cr->source == HOSTCONF_SOURCE_ENV && !is_variable(rest))
+		return "env: is followed by the name of a variable";
+	if (cr->source == HOSTCONF_SOURCE_CREDENTIAL && !words_is_name(rest))
+		return "credential: is followed by the name of a systemd "
+		       "credential";
+	if (!hostconf_copy(cr->def->source, sizeof(cr->def->source), v))
+		return "too long";
+	cr->place = cr->def->source + used;
+	return NULL;
+}
+
+const char *
+hostconf_take_chost(struct hostconf_parse *p, struct span v)
+{
+	struct message_broker_credential *d = def_of(p);
+	struct host_pattern pattern;
+	const char *fault = host_pattern_parse(v, &pattern);
+
+	if (fault != NULL)
+		return fault;
+	if (pattern.kind != PATTERN_EXACT)
+		return "a credential is for exact hosts: whoever gets a name "
+		       "below a wildcard would get it too";
+	if (d->host_count >= BROKER_HOSTS_MAX)
+		return "too many hosts for one credential";
+	(void)snprintf(d->hosts[d->host_count++], HOST_NAME_SIZE, "%s",
+	    pattern.name);
+	return NULL;
+}
+
+const char *
+hostconf_take_cport(struct hostconf_parse *p, struct span v)
+{
+	if (!authority_parse_port(v, &def_of(p)->port))
+		return "a port is a number from 1 to 65535";
+	if (def_of(p)->port == 80)
+		return "port 80 is not encrypted: a credential would cross "
+		       "the network in the clear";
+	return NULL;
+}
+
+/* The name of a header field, in lower case. */
+static const char *
+take_field(struct span v, char buf[LEASE_FIELD_NAME_SIZE])
+{
+	size_t n = sizeof(reserved_fields) / sizeof(reserved_fields[0]);
+
+	if (v.len == 0 || v.len >= LEASE_FIELD_NAME_SIZE)
+		return "a header name of 1 to 63 bytes";
+	for (size_t i = 0; i < v.len; i++) {
+		if (!ascii_is_alnum(v.ptr[i]) && v.ptr[i] != '-')
+			return "a header name is letters, digits and '-'";
+		buf[i] = (char)ascii_lower(v.ptr[i]);
+	}
+	buf[v.len] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(buf, reserved_fields[i]) == 0)
+			return "this field frames the message or names its "
+			       "target";
+	}
+	return NULL;
+}
+
+static const char *
+take_user(struct message_broker_credential *d, struct span v)
+{
+	if (v.len == 0 || memchr(v.ptr, ':', v.len) != NULL)
+		return "basic: is followed by a user name without ':' "
+		       "(RFC 7617 2)";
+	if (!hostconf_copy(d->user, sizeof(d->user), v))
+		return "a user name of more than 127 bytes";
+	d->apply = LEASE_APPLY_BASIC;
+	return NULL;
+}
+
+const char *
+hostconf_take_apply(struct hostconf_parse *p, struct span v)
+{
+	struct message_broker_credential *d = def_of(p);
+	const char *fault;
+
+	if (span_is(v, "bearer")) {
+		d->apply = LEASE_APPLY_BEARER;
+		return NULL;
+	}
+	if (span_is(v, "raw")) {
+		d->apply = LEASE_APPLY_RAW;
+		return NULL;
+	}
+	if (starts_with(v, "basic:"))
+		return take_user(d, skip(v, strlen("basic:")));
+	if (starts_with(v, "header:")) {
+		fault = take_field(skip(v, strlen("header:")), d->field);
+		if (fault == NULL)
+			d->apply = LEASE_APPLY_HEADER;
+		return fault;
+	}
+	if (starts_with(v, "query:") || span_is(v, "sigv4"))
+		return "not supported by this version";
+	return "apply is `bearer`, `basic:USER`, `raw` or `header:NAME`";
+}
+
+static bool
+strips(const struct message_broker_credential *d, const char *field)
+{
+	for (unsigned int i = 0; i < d->strip_count; i++) {
+		if (strcmp(d->strip[i], field) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char *
+hostconf_take_strip(struct hostconf_parse *p, struct span v)
+{
+	struct message_broker_credential *d = def_of(p);
+	char field[LEASE_FIELD_NAME_SIZE];
+	const char *fault = take_field(v, field);
+
+	if (fault != NULL)
+		return fault;
+	if (strips(d, field))
+		return "this field is named twice";
+	/* one place is kept for the field that apply sets */
+	if (d->strip_count >= LEASE_STRIP_MAX - 1)
+		return "too many fields";
+	(void)snprintf(d->strip[d->strip_count++], LEASE_FIELD_NAME_SIZE, "%s",
+	    field);
+	return NULL;
+}
+
+const char *
+hostconf_take_placeholder(struct hostconf_parse *p, struct span v)
+{
+	if (v.len < 8)
+		return "a placeholder of less than 8 bytes is found by chance";
+	if (!hostconf_copy(def_of(p)->placeholder,
+		sizeof(def_of(p)->placeholder), v))
+		return "a placeholder of more than 127 bytes";
+	return NULL;
+}
+
+const char *
+hostconf_take_method(struct hostconf_parse *p, struct span v)
+{
+	struct message_broker_credential *d = def_of(p);
+
+	if (!words_is_method(v))
+		return "a method is written in capitals: GET, HEAD, POST";
+	if (d->method_count >= BROKER_METHODS_MAX)
+		return "too many methods";
+	(void)hostconf_copy(d->methods[d->method_count++], METHOD_NAME_SIZE, v);
+	return NULL;
+}
+
+static const char *
+take_path(struct span v, char paths[][BROKER_PATH_SIZE], unsigned int *count)
+{
+	const char *fault = path_pattern_fault(v);
+
+	if (v.ptr[0] != '/')
+		return "a path starts with '/'; a comma parts two paths";
+	if (fault != NULL)
+		return fault;
+	if (*count >= BROKER_PATHS_MAX)
+		return "too many paths";
+	(void)hostconf_copy(paths[(*count)++], BROKER_PATH_SIZE, v);
+	return NULL;
+}
+
+const char *
+hostconf_take_path(struct hostconf_parse *p, struct span v)
+{
+	return take_path(v, def_of(p)->paths, &def_of(p)->path_count);
+}
+
+const char *
+hostconf_take_deny_path(struct hostconf_parse *p, struct span v)
+{
+	return take_path(v, def_of(p)->deny_paths, &def_of(p)->deny_path_count);
+}
+
+/* A sandbox's name with stars. */
+static bool
+is_name_pattern(struct span v)
+{
+	if (v.len == 0 || v.len >= SANDBOX_NAME_SIZE)
+		return false;
+	for (size_t i = 0; i < v.len; i++) {
+		uint8_t c = v.ptr[i];
+
+		if (!ascii_is_digit(c) && !(c >= 'a' && c <= 'z') && c != '-' &&
+		    c != '*')
+			return false;
+	}
+	return true;
+}
+
+static const char *
+take_owner(struct message_broker_grant *g, struct span v)
+{
+	if (starts_with(v, "user:")) {
+		g->owner = BROKER_OWNER_USER;
+		v = skip(v, strlen("user:"));
+	} else if (starts_with(v, "group:")) {
+		g->owner = BROKER_OWNER_GROUP;
+		v = skip(v, strlen("group:"));
+	} else {
+		return "a grant is NAME, NAME user:X or NAME group:X; NAME may "
+		       "hold stars";
+	}
+	if (!words_is_name(v) ||
+	    !hostconf_copy(g->principal, sizeof(g->principal), v))
+		return "not a name of a user or a group";
+	return NULL;
+}
+
+const char *
+hostconf_take_grant(struct hostconf_parse *p, struct span v)
+{
+	struct message_broker_credential *d = def_of(p);
+	struct message_broker_grant g = { .owner = BROKER_OWNER_ROOT };
+	const uint8_t *blank = memchr(v.ptr, ' ', v.len);
+	struct span name = v, owner;
+	const char *fault = NULL;
+
+	if (d->grant_count >= BROKER_GRANTS_MAX)
+		return "too many grants";
+	if (blank != NULL) {
+		name.len = (size_t)(blank - v.ptr);
+		owner = skip(v, name.len + 1);
+		while (owner.len > 0 && owner.ptr[0] == ' ')
+			owner = skip(owner, 1);
+		fault = take_owner(&g, owner);
+	}
+	if (fault != NULL)
+		return fault;
+	if (!is_name_pattern(name) ||
+	    !hostconf_copy(g.name, sizeof(g.name), name))
+		return "the name of a sandbox is a-z, 0-9 and '-', with '*' "
+		       "for any run";
+	d->grants[d->grant_count++] = g;
+	return NULL;
+}
+
+/* Whatever apply sets is taken out of what the guest sends. */
+static void
+strip_own_field(struct message_broker_credential *d)
+{
+	const char *field =
+	    d->apply == LEASE_APPLY_HEADER ? d->field : "authorization";
+
+	if (!strips(d, field))
+		(void)snprintf(d->strip[d->strip_count++],
+		    LEASE_FIELD_NAME_SIZE, "%s", field);
+}
+
+int
+hostconf_finish_credential(struct hostconf_parse *p)
+{
+	struct hostconf_credential *cr = present(p);
+	struct message_broker_credential *d = cr->def;
+	const char *missing = NULL;
+
+	if (d->source[0] == '\0')
+		missing = "`value = file:/PATH`: where the secret lies";
+	else if (d->host_count == 0)
+		missing = "`host = NAME`: where it may be sent";
+	else if (d->apply == LEASE_APPLY_COUNT)
+		missing = "`apply = bearer` (or basic:USER, raw, header:NAME)";
+	else if (d->grant_count == 0)
+		missing = "`grant = NAME user:X`: without one nobody could "
+			  "use it";
+	if (missing != NULL)
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s] needs %s", d->name, missing);
+	strip_own_field(d);
+	return 0;
+}

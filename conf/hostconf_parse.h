@@ -1,0 +1,63 @@
+/*
+ * Between the files of the host configuration's parser: hostconf.c knows
+ * sections and keys, hostconf_credential.c those of [credential NAME],
+ * hostconf_network.c addresses.
+ */
+#ifndef TAPWARD_CONF_HOSTCONF_PARSE_H
+#define TAPWARD_CONF_HOSTCONF_PARSE_H
+
+#include "conf/hostconf.h"
+#include "conf/vec.h"
+
+enum hostconf_section {
+	HOSTCONF_NONE,
+	HOSTCONF_DAEMON,
+	HOSTCONF_NETWORK,
+	HOSTCONF_UPSTREAM,
+	HOSTCONF_ADDRESS,
+	HOSTCONF_CEILING,
+	HOSTCONF_CREDENTIAL,
+	HOSTCONF_LIMITS,
+	HOSTCONF_AUDIT,
+	HOSTCONF_SECTIONS
+};
+
+struct hostconf_parse {
+	const char *file;
+	struct err *err;
+	struct hostconf *c;
+	struct vec addresses;   /* struct hostconf_address */
+	struct vec credentials; /* struct hostconf_credential */
+	enum hostconf_section section;
+	unsigned int line; /* of the section's heading */
+	unsigned int key;  /* line of the key being read */
+	uint64_t seen;     /* keys of this section, a bit each row */
+	unsigned int opened[HOSTCONF_SECTIONS]; /* line of each, 0: not yet */
+	unsigned int guest_line;
+	bool has_ceiling_policy; /* the key was there */
+};
+
+/* Takes one value. NULL, or what is wrong with it. */
+typedef const char *hostconf_take(struct hostconf_parse *p, struct span v);
+
+/* hostconf_credential.c */
+hostconf_take hostconf_take_kind, hostconf_take_value, hostconf_take_chost,
+    hostconf_take_cport, hostconf_take_apply, hostconf_take_strip,
+    hostconf_take_placeholder, hostconf_take_method, hostconf_take_path,
+    hostconf_take_deny_path, hostconf_take_grant;
+/* A new definition, and what must hold once its section has ended. */
+int hostconf_open_credential(struct hostconf_parse *p, const char *name);
+int hostconf_finish_credential(struct hostconf_parse *p);
+
+/* hostconf_network.c */
+hostconf_take hostconf_take_guest, hostconf_take_gateway,
+    hostconf_take_resolver, hostconf_take_ahost, hostconf_take_range,
+    hostconf_take_metrics;
+int hostconf_open_address(struct hostconf_parse *p, const char *name);
+int hostconf_finish_address(struct hostconf_parse *p);
+int hostconf_finish_network(struct hostconf_parse *p);
+
+/* Copies v with its NUL; false when it does not fit size bytes. */
+bool hostconf_copy(char *buf, size_t size, struct span v);
+
+#endif

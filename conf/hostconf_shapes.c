@@ -1,0 +1,71 @@
+/*
+ * The limits in the shapes of those who hold them. Rows bound each value
+ * (limits.c), so that it fits.
+ */
+#include "conf/hostconf.h"
+
+static uint32_t
+u32(const struct hostconf *c, enum limit l)
+{
+	return (uint32_t)c->limits[l];
+}
+
+struct message_gate_limits
+hostconf_gate_limits(const struct hostconf *c)
+{
+	return (struct message_gate_limits){
+		.connections = u32(c, LIMIT_CONNECTIONS),
+		.head_max_bytes = u32(c, LIMIT_HEAD_BYTES),
+		.head_timeout_ms = u32(c, LIMIT_HEAD_TIMEOUT),
+		.idle_timeout_ms = u32(c, LIMIT_IDLE_TIMEOUT),
+		.relay_idle_timeout_ms = u32(c, LIMIT_RELAY_IDLE_TIMEOUT),
+		.connect_timeout_ms = u32(c, LIMIT_CONNECT_TIMEOUT),
+		.tls_timeout_ms = u32(c, LIMIT_TLS_TIMEOUT),
+		.mint_per_second = u32(c, LIMIT_MINT_RATE),
+		.leaf_cache = u32(c, LIMIT_LEAF_CACHE),
+		.dns_per_second = u32(c, LIMIT_DNS_RATE),
+		.synthetic_addresses = u32(c, LIMIT_SYNTHETIC_ADDRESSES),
+	};
+}
+
+struct message_dialler_limits
+hostconf_dialler_limits(const struct hostconf *c)
+{
+	return (struct message_dialler_limits){
+		.resolve_timeout_ms = u32(c, LIMIT_RESOLVE_TIMEOUT),
+		.connect_timeout_ms = u32(c, LIMIT_DIAL_TIMEOUT),
+		.in_flight = u32(c, LIMIT_DIALS),
+		.cache_names = u32(c, LIMIT_RESOLVE_CACHE),
+		.cache_min_s = u32(c, LIMIT_RESOLVE_CACHE_MIN),
+		.cache_max_s = u32(c, LIMIT_RESOLVE_CACHE_MAX),
+		.cache_negative_s = u32(c, LIMIT_RESOLVE_CACHE_NEGATIVE),
+	};
+}
+
+struct process_limits
+hostconf_gate_process(const struct hostconf *c)
+{
+	return (struct process_limits){
+		.nofile = c->limits[LIMIT_GATE_FILES],
+		.memlock_bytes = c->limits[LIMIT_GATE_LOCKED_MEMORY],
+		.as_bytes = c->limits[LIMIT_GATE_MEMORY],
+		.nproc = c->limits[LIMIT_GATE_PROCESSES],
+	};
+}
+
+struct process_limits
+hostconf_service_process(const struct hostconf *c)
+{
+	return (struct process_limits){
+		.nofile = c->limits[LIMIT_SERVICE_FILES],
+		.memlock_bytes = c->limits[LIMIT_SERVICE_LOCKED_MEMORY],
+		.as_bytes = c->limits[LIMIT_SERVICE_MEMORY],
+		.nproc = c->limits[LIMIT_SERVICE_PROCESSES],
+	};
+}
+
+uint32_t
+hostconf_lease_max_s(const struct hostconf *c)
+{
+	return u32(c, LIMIT_LEASE);
+}

@@ -1,0 +1,180 @@
+/*
+ * See limits.h. A new limit is a new row; its name is the key in [limits].
+ */
+#include "conf/limits.h"
+
+#include <stddef.h>
+
+#include "base/ascii.h"
+
+#define KIB 1024u
+#define MIB (1024u * KIB)
+#define GIB (1024ull * MIB)
+
+const struct limit_row limit_rows[LIMIT_COUNT] = {
+	[LIMIT_CONNECTIONS] = { "connections", UNIT_COUNT, 256, 1, 65536,
+	    "browsers and package managers open at most some dozens; one "
+	    "guest must not fill the host's tables" },
+	[LIMIT_HEAD_BYTES] = { "head-bytes", UNIT_BYTES, 64 * KIB, 4 * KIB,
+	    256 * KIB,
+	    "servers take 8 to 64 KiB; a token of 16 KiB and a cookie fit" },
+	[LIMIT_HEAD_TIMEOUT] = { "head-timeout", UNIT_MS, 15000, 100, 3600000,
+	    "a head is one or two packets; a slow one holds a connection" },
+	[LIMIT_IDLE_TIMEOUT] = { "idle-timeout", UNIT_MS, 75000, 100, 3600000,
+	    "what nginx keeps, so that a client's pool is not surprised" },
+	[LIMIT_RELAY_IDLE_TIMEOUT] = { "relay-idle-timeout", UNIT_MS, 600000,
+	    100, 86400000,
+	    "database sessions and long polls are silent for minutes" },
+	[LIMIT_CONNECT_TIMEOUT] = { "connect-timeout", UNIT_MS, 15000, 100,
+	    300000, "the dialler's own two time-outs fit into it" },
+	[LIMIT_TLS_TIMEOUT] = { "tls-timeout", UNIT_MS, 10000, 100, 300000,
+	    "a handshake is two round trips" },
+	[LIMIT_MINT_RATE] = { "mint-rate", UNIT_COUNT, 50, 1, 10000,
+	    "certificates for new names a second: an install names a dozen, "
+	    "a name costs a signature" },
+	[LIMIT_LEAF_CACHE] = { "leaf-cache", UNIT_COUNT, 512, 1, 65536,
+	    "names in use at once; 2 KiB each" },
+	[LIMIT_DNS_RATE] = { "dns-rate", UNIT_COUNT, 200, 1, 100000,
+	    "questions a second: parallel installs ask a few hundred once" },
+	[LIMIT_SYNTHETIC_ADDRESSES] = { "synthetic-addresses", UNIT_COUNT, 4096,
+	    16, 65000,
+	    "names with an address at once; the oldest is used again" },
+	[LIMIT_DIALS] = { "dials", UNIT_COUNT, 64, 1, 4096,
+	    "dials at once of one sandbox, so that one cannot hold up the "
+	    "dialler for others" },
+	[LIMIT_DIAL_TIMEOUT] = { "dial-timeout", UNIT_MS, 8000, 100, 300000,
+	    "a lost SYN is sent again after 1, 3 and 7 seconds" },
+	[LIMIT_RESOLVE_TIMEOUT] = { "resolve-timeout", UNIT_MS, 5000, 100,
+	    300000, "what resolv.conf(5) gives one try of a nameserver" },
+	[LIMIT_RESOLVE_CACHE] = { "resolve-cache", UNIT_COUNT, 10000, 16,
+	    1000000, "names of all sandboxes; 300 bytes each" },
+	[LIMIT_RESOLVE_CACHE_MIN] = { "resolve-cache-min", UNIT_S, 1, 1, 3600,
+	    "shorter TTLs would ask once for each connection" },
+	[LIMIT_RESOLVE_CACHE_MAX] = { "resolve-cache-max", UNIT_S, 300, 1,
+	    86400, "an origin that moved is found again within minutes" },
+	[LIMIT_RESOLVE_CACHE_NEGATIVE] = { "resolve-cache-negative", UNIT_S, 5,
+	    1, 3600, "a name that was just made works soon" },
+	[LIMIT_LEASE] = { "lease", UNIT_S, 300, 1, 86400,
+	    "how long a gate may hold a credential: a revoked grant ends "
+	    "within it even when the broker is gone" },
+	[LIMIT_GATE_FILES] = { "gate-files", UNIT_COUNT, 2048, 64, 1048576,
+	    "two for each connection, and pipes while bytes move" },
+	[LIMIT_GATE_MEMORY] = { "gate-memory", UNIT_BYTES, GIB, 128 * MIB,
+	    64 * GIB,
+	    "address space: libraries, a mapped ceiling of a million names, "
+	    "connections" },
+	[LIMIT_GATE_LOCKED_MEMORY] = { "gate-locked-memory", UNIT_BYTES,
+	    4 * MIB, 64 * KIB, GIB,
+	    "credentials in flight are kept out of swap" },
+	[LIMIT_GATE_PROCESSES] = { "gate-processes", UNIT_COUNT, 4, 1, 64,
+	    "of the gate's own uid; it starts none" },
+	[LIMIT_SERVICE_FILES] = { "service-files", UNIT_COUNT, 65536, 1024,
+	    1048576, "a few for each of thousands of sandboxes" },
+	[LIMIT_SERVICE_MEMORY] = { "service-memory", UNIT_BYTES, 8 * GIB,
+	    256 * MIB, 256 * GIB,
+	    "address space: mapped policies of all sandboxes" },
+	[LIMIT_SERVICE_LOCKED_MEMORY] = { "service-locked-memory", UNIT_BYTES,
+	    64 * MIB, MIB, 4 * GIB,
+	    "leases of all sandboxes, a page or more each" },
+	[LIMIT_SERVICE_PROCESSES] = { "service-processes", UNIT_COUNT, 16, 1,
+	    1024, "of one service's uid" },
+	[LIMIT_SANDBOXES] = { "sandboxes", UNIT_COUNT, 4096, 1, 32768,
+	    "of the host; each takes two uids at most, of 65,536" },
+	[LIMIT_SANDBOXES_PER_OWNER] = { "sandboxes-per-owner", UNIT_COUNT, 1024,
+	    1, 32768, "one user leaves room for others; root is not counted" },
+};
+
+struct suffix {
+	const char *text;
+	uint64_t factor;
+};
+
+static const struct suffix byte_suffixes[] = {
+	{ "", 1 },
+	{ "KiB", KIB },
+	{ "MiB", MIB },
+	{ "GiB", GIB },
+	{ "KB", 1000 },
+	{ "MB", 1000000 },
+	{ "GB", 1000000000 },
+};
+
+static const struct suffix time_suffixes[] = {
+	{ "ms", 1 },
+	{ "s", 1000 },
+	{ "m", 60000 },
+	{ "h", 3600000 },
+	{ "d", 86400000 },
+};
+
+/* Decimal digits at the start of *s, which are taken off it. */
+static bool
+take_number(struct span *s, uint64_t *ret)
+{
+	uint64_t n = 0;
+	size_t i = 0;
+
+	while (i < s->len && i < 15 && ascii_is_digit(s->ptr[i]))
+		n = n * 10 + (uint64_t)(s->ptr[i++] - '0');
+	if (i == 0 || (i < s->len && ascii_is_digit(s->ptr[i])) ||
+	    (i > 1 && s->ptr[0] == '0'))
+		return false;
+	s->ptr += i;
+	s->len -= i;
+	*ret = n;
+	return true;
+}
+
+static bool
+scale(const struct suffix *all, size_t count, struct span suffix, uint64_t n,
+    uint64_t *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (span_is(suffix, all[i].text))
+			return !__builtin_mul_overflow(n, all[i].factor, ret);
+	}
+	return false;
+}
+
+bool
+limit_parse(enum limit_unit unit, struct span in, uint64_t *ret)
+{
+	uint64_t n, ms;
+
+	if (!take_number(&in, &n))
+		return false;
+	switch (unit) {
+	case UNIT_COUNT:
+		*ret = n;
+		return in.len == 0;
+	case UNIT_BYTES:
+		return scale(byte_suffixes,
+		    sizeof(byte_suffixes) / sizeof(byte_suffixes[0]), in, n,
+		    ret);
+	case UNIT_MS:
+	case UNIT_S:
+		if (!scale(time_suffixes,
+			sizeof(time_suffixes) / sizeof(time_suffixes[0]), in, n,
+			&ms))
+			return false;
+		*ret = unit == UNIT_MS ? ms : ms / 1000;
+		return unit == UNIT_MS || ms % 1000 == 0;
+	}
+	return false;
+}
+
+const char *
+limit_unit_text(enum limit_unit unit)
+{
+	switch (unit) {
+	case UNIT_COUNT:
+		return "a number";
+	case UNIT_BYTES:
+		return "bytes, as 65536, 64KiB or 1MiB";
+	case UNIT_MS:
+		return "a time, as 500ms, 10s, 5m or 1h";
+	case UNIT_S:
+		return "a time in whole seconds, as 10s, 5m or 1h";
+	}
+	return "";
+}
