@@ -79,7 +79,8 @@ on_dial(struct chan *c, struct chan_msg *msg, void *arg)
 	(void)c;
 	if (rc != 0)
 		return rc;
-	if (msg->id == 0 || dialler_dial_find(s, msg->id) != NULL)
+	if (!rd_done(&msg->body) || msg->id == 0 ||
+	    dialler_dial_find(s, msg->id) != NULL)
 		return -EPROTO;
 	if (!host_is_written(host_parse(span_of(m.host), host)) ||
 	    strcmp(host, m.host) != 0) {

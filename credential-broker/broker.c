@@ -1,0 +1,264 @@
+/*
+ * What the supervisor tells the broker, see broker.h.
+ */
+#include "credential-broker/broker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/message.h"
+#include "base/message_done.h"
+#include "credential-broker/lease.h"
+#include "credential-broker/sandbox.h"
+
+#define AREA "broker"
+
+int
+broker_new(struct event_base *base, struct broker **ret)
+{
+	struct broker *b = calloc(1, sizeof(*b));
+	int rc;
+
+	if (b == NULL)
+		return -ENOMEM;
+	b->base = base;
+	b->set = credential_set_new();
+	rc = b->set == NULL ? -ENOMEM
+			    : secret_alloc(&b->packet, LEASE_PACKET_BYTES);
+	if (rc != 0) {
+		broker_free(b);
+		return rc;
+	}
+	*ret = b;
+	return 0;
+}
+
+void
+broker_free(struct broker *b)
+{
+	struct sandbox *s, *next;
+
+	if (b == NULL)
+		return;
+	for (s = LIST_FIRST(&b->sandboxes); s != NULL; s = next) {
+		next = LIST_NEXT(s, link);
+		sandbox_free(s);
+	}
+	broker_forget_next(b);
+	credential_set_free(b->set);
+	secret_done(&b->packet);
+	free(b);
+}
+
+void
+broker_forget_next(struct broker *b)
+{
+	credential_set_free(b->next);
+	b->next = NULL;
+	b->next_sent = 0;
+	b->next_is_faulty = false;
+}
+
+/* Answers an order; fault NULL: it was carried out. */
+static int
+done(struct chan *c, uint32_t id, const char *fault)
+{
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+	struct message_done m = { .ok = fault == NULL };
+	char text[LOG_QUOTE_MAX];
+
+	if (fault != NULL) {
+		log_warn(AREA, "refused=%s",
+		    log_quote(text, sizeof(text), span_of(fault)));
+		(void)strncpy(m.text, fault, sizeof(m.text) - 1);
+	}
+	message_done_encode(&w, &m);
+	/* A channel that is gone tells so itself. */
+	(void)chan_send(c, MSG_BROKER_DONE, id, &w, NULL, 0);
+	return 0;
+}
+
+static int
+done_os(struct chan *c, uint32_t id, int rc, const char *step)
+{
+	struct err err;
+
+	if (rc == 0)
+		return done(c, id, NULL);
+	(void)err_os(&err, rc, "broker: %s", step);
+	return done(c, id, err.text);
+}
+
+static void
+next_fault(struct broker *b, const struct err *err)
+{
+	if (!b->next_is_faulty)
+		b->next_fault = *err;
+	b->next_is_faulty = true;
+}
+
+static int
+add_credential(struct broker *b,
+    const struct message_broker_credential *definition, int source_fd,
+    struct err *err)
+{
+	struct credential *c;
+	int rc;
+
+	if (b->next == NULL)
+		b->next = credential_set_new();
+	if (b->next == NULL)
+		return err_os(err, -ENOMEM, "credentials");
+	rc = credential_new(definition, source_fd, &c, err);
+	if (rc != 0)
+		return rc;
+	rc = credential_set_add(b->next, c);
+	if (rc != 0)
+		return err_at(err, NULL, 0, "credential %s: %s",
+		    definition->name,
+		    rc == -EEXIST ? "is defined twice" : "is one too many");
+	return 0;
+}
+
+static int
+on_credential(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	/* Zeroed: definitions are compared as bytes. */
+	struct message_broker_credential *m = calloc(1, sizeof(*m));
+	struct err err;
+	int rc;
+
+	(void)c;
+	if (m == NULL)
+		return -ENOMEM;
+	b->next_sent++;
+	rc = message_broker_credential_decode(&msg->body, m);
+	if (rc == 0 &&
+	    add_credential(b, m, msg->fd_count == 1 ? msg->fds[0] : -1, &err) !=
+		0)
+		next_fault(b, &err);
+	free(m);
+	return rc;
+}
+
+/* Takes the whole new set over; leases of what changed end. */
+static void
+take_over(struct broker *b, struct credential_set *fresh)
+{
+	struct credential_set *before = b->set;
+	struct sandbox *s;
+
+	b->set = fresh;
+	LIST_FOREACH(s, &b->sandboxes, link)
+	sandbox_set_changed(s, before);
+	credential_set_free(before);
+}
+
+static int
+on_configured(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	struct message_broker_configured m;
+	struct credential_set *fresh = b->next;
+	int rc = message_broker_configured_decode(&msg->body, &m);
+
+	if (rc != 0)
+		return rc;
+	if (b->next_is_faulty || m.credential_count != b->next_sent) {
+		rc = done(c, msg->id,
+		    b->next_is_faulty ? b->next_fault.text
+				      : "not all credentials came");
+		broker_forget_next(b);
+		return rc;
+	}
+	if (fresh == NULL)
+		fresh = credential_set_new();
+	if (fresh == NULL)
+		return done_os(c, msg->id, -ENOMEM, "credentials");
+	b->next = NULL;
+	broker_forget_next(b);
+	b->lease_max_s = m.lease_max_s;
+	take_over(b, fresh);
+	log_info(AREA, "configured credentials=%u", fresh->count);
+	return done(c, msg->id, NULL);
+}
+
+static struct sandbox *
+find_sandbox(struct broker *b, const char *name)
+{
+	struct sandbox *s;
+
+	LIST_FOREACH(s, &b->sandboxes, link)
+	if (strcmp(s->attached.sandbox, name) == 0)
+		return s;
+	return NULL;
+}
+
+static int
+on_attach(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	struct message_broker_attach m;
+	struct sandbox *before;
+	int rc = message_broker_attach_decode(&msg->body, &m);
+
+	if (rc != 0)
+		return rc;
+	if (msg->fd_count !=
+	    (m.has_ceiling ? BROKER_ATTACH_CEILING : BROKER_ATTACH_POLICY) + 1)
+		return -EPROTO;
+	before = find_sandbox(b, m.sandbox);
+	rc = sandbox_new(b, &m, msg->fds);
+	if (rc == 0)
+		sandbox_free(before);
+	return done_os(c, msg->id, rc, "attach");
+}
+
+static int
+on_policy(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	struct message_broker_policy m;
+	struct sandbox *s;
+	int rc = message_broker_policy_decode(&msg->body, &m);
+
+	if (rc != 0)
+		return rc;
+	if (msg->fd_count != (m.has_ceiling ? 2 : 1))
+		return -EPROTO;
+	s = find_sandbox(b, m.sandbox);
+	if (s == NULL || s->generation != m.generation)
+		return done_os(c, msg->id, -ENOENT, "policy");
+	rc = sandbox_set_policy(s, msg->fds[0],
+	    m.has_ceiling ? msg->fds[1] : -1);
+	return done_os(c, msg->id, rc, "policy");
+}
+
+static int
+on_detach(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	struct message_broker_detach m;
+	struct sandbox *s;
+	int rc = message_broker_detach_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	s = find_sandbox(b, m.sandbox);
+	if (s != NULL && s->generation == m.generation)
+		sandbox_free(s);
+	return 0;
+}
+
+const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
+	{ MSG_BROKER_CREDENTIAL, MESSAGE_LARGE_BYTES, 0, 1, on_credential },
+	{ MSG_BROKER_CONFIGURED, MESSAGE_SMALL_BYTES, 0, 0, on_configured },
+	{ MSG_BROKER_ATTACH, MESSAGE_LARGE_BYTES, 3, 4, on_attach },
+	{ MSG_BROKER_POLICY, MESSAGE_SMALL_BYTES, 1, 2, on_policy },
+	{ MSG_BROKER_DETACH, MESSAGE_SMALL_BYTES, 0, 0, on_detach },
+};

@@ -1,0 +1,47 @@
+/*
+ * The broker: the one process of ours that holds the roots of secrets. Gates
+ * ask it for the credential of one request and are not trusted: grant, host,
+ * port, method, path and the sandbox's own policy are checked here again.
+ */
+#ifndef TAPWARD_CREDENTIAL_BROKER_BROKER_H
+#define TAPWARD_CREDENTIAL_BROKER_BROKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/channel.h"
+#include "base/err.h"
+#include "base/secret.h"
+#include "credential-broker/credential.h"
+
+struct event_base;
+struct sandbox;
+
+struct broker {
+	struct event_base *base;
+	struct credential_set *set; /* in force; empty until configured */
+	uint32_t lease_max_s;
+	/*
+	 * The set that is being sent. Its first fault is kept, the rest of it
+	 * is taken all the same and dropped at the end.
+	 */
+	struct credential_set *next;
+	uint32_t next_sent;
+	bool next_is_faulty;
+	struct err next_fault;
+	struct secret packet; /* where MSG_LEASE is written */
+	LIST_HEAD(, sandbox) sandboxes;
+};
+
+/* 0 or -errno. */
+int broker_new(struct event_base *base, struct broker **ret);
+void broker_free(struct broker *b); /* NULL is fine */
+/* A supervisor is there (again): what another one was sending is dropped. */
+void broker_forget_next(struct broker *b);
+
+/* What the supervisor may send; the handlers' argument is the broker. */
+#define BROKER_RULE_COUNT 5
+extern const struct chan_rule broker_rules[BROKER_RULE_COUNT];
+
+#endif

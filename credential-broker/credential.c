@@ -1,0 +1,299 @@
+/*
+ * What credentials are bound to, see credential.h. All of this was checked
+ * where the configuration was read; it is checked again because here is where
+ * a slip would hand a secret out.
+ */
+#include "credential-broker/credential.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "conf/glob.h"
+#include "wire/host.h"
+#include "wire/path.h"
+
+/* What an origin answers to these may hold the request, secret and all. */
+static const char *const refused_methods[] = { "TRACE", "OPTIONS", "CONNECT" };
+
+static bool
+method_is_refused(const char *method)
+{
+	for (size_t i = 0;
+	     i < sizeof(refused_methods) / sizeof(refused_methods[0]); i++)
+		if (strcmp(method, refused_methods[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+field_name_is_sound(const char *name)
+{
+	if (*name == '\0')
+		return false;
+	for (; *name != '\0'; name++) {
+		const uint8_t c = (uint8_t)*name;
+
+		if (!ascii_is_digit(c) && !(c >= 'a' && c <= 'z') && c != '-' &&
+		    c != '_')
+			return false;
+	}
+	return true;
+}
+
+static int
+check_fields(const struct message_broker_credential *d, struct err *err)
+{
+	if ((d->apply == LEASE_APPLY_HEADER) != (d->field[0] != '\0') ||
+	    (d->field[0] != '\0' && !field_name_is_sound(d->field)))
+		return err_at(err, NULL, 0, "the header it sets is no name");
+	/* RFC 7617 2: the first colon ends the user's name. */
+	if ((d->apply == LEASE_APPLY_BASIC) != (d->user[0] != '\0') ||
+	    strchr(d->user, ':') != NULL)
+		return err_at(err, NULL, 0, "the user of basic is no name");
+	for (unsigned int i = 0; i < d->strip_count; i++)
+		if (!field_name_is_sound(d->strip[i]))
+			return err_at(err, NULL, 0,
+			    "a header it strips is no name");
+	return 0;
+}
+
+static int
+check_hosts(const struct message_broker_credential *d, struct err *err)
+{
+	char host[HOST_SIZE];
+
+	if (d->host_count == 0 || d->port == 0)
+		return err_at(err, NULL, 0, "it is bound to no host");
+	for (unsigned int i = 0; i < d->host_count; i++)
+		if (host_parse(span_of(d->hosts[i]), host) != HOST_NAME ||
+		    strcmp(host, d->hosts[i]) != 0)
+			return err_at(err, NULL, 0,
+			    "host %u is not an exact canonical name", i + 1);
+	return 0;
+}
+
+static int
+check_methods(const struct message_broker_credential *d, struct err *err)
+{
+	for (unsigned int i = 0; i < d->method_count; i++)
+		if (method_is_refused(d->methods[i]))
+			return err_at(err, NULL, 0,
+			    "%s requests never carry a credential",
+			    d->methods[i]);
+	return 0;
+}
+
+static int
+check_paths(const char (*paths)[BROKER_PATH_SIZE], unsigned int count,
+    struct err *err)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		const char *fault = path_pattern_fault(span_of(paths[i]));
+
+		if (fault != NULL)
+			return err_at(err, NULL, 0, "path %u: %s", i + 1,
+			    fault);
+	}
+	return 0;
+}
+
+static int
+check_definition(const struct message_broker_credential *d, struct err *err)
+{
+	int rc = check_fields(d, err);
+
+	if (rc == 0)
+		rc = check_hosts(d, err);
+	if (rc == 0)
+		rc = check_methods(d, err);
+	if (rc == 0)
+		rc = check_paths(d->paths, d->path_count, err);
+	if (rc == 0)
+		rc = check_paths(d->deny_paths, d->deny_path_count, err);
+	return rc;
+}
+
+int
+credential_new(const struct message_broker_credential *definition,
+    int source_fd, struct credential **ret, struct err *err)
+{
+	struct credential *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (c == NULL)
+		return err_os(err, -ENOMEM, "%s", definition->name);
+	/* Padding too: definitions are compared as bytes. */
+	memcpy(&c->definition, definition, sizeof(c->definition));
+	c->kind = kind_of(definition->kind);
+	rc = check_definition(definition, err);
+	if (rc == 0 && c->kind->needs_source != (source_fd != -1))
+		rc = err_at(err, NULL, 0, "its source did not come along");
+	if (rc == 0)
+		rc = c->kind->load(c, source_fd, err);
+	if (rc != 0) {
+		credential_free(c);
+		return err_wrap(err, rc, "credential %s", definition->name);
+	}
+	*ret = c;
+	return 0;
+}
+
+void
+credential_free(struct credential *c)
+{
+	if (c == NULL)
+		return;
+	c->kind->done(c);
+	free(c);
+}
+
+bool
+credential_equals(const struct credential *a, const struct credential *b)
+{
+	return memcmp(&a->definition, &b->definition, sizeof(a->definition)) ==
+	    0 &&
+	    secret_equals(&a->value, secret_span(&b->value));
+}
+
+struct credential_set *
+credential_set_new(void)
+{
+	return calloc(1, sizeof(struct credential_set));
+}
+
+void
+credential_set_free(struct credential_set *s)
+{
+	if (s == NULL)
+		return;
+	for (unsigned int i = 0; i < s->count; i++)
+		credential_free(s->credentials[i]);
+	free(s);
+}
+
+int
+credential_set_add(struct credential_set *s, struct credential *c)
+{
+	int rc = 0;
+
+	if (credential_set_find(s, c->definition.name) != NULL)
+		rc = -EEXIST;
+	else if (s->count == BROKER_CREDENTIALS_MAX)
+		rc = -ENOSPC;
+	if (rc != 0) {
+		credential_free(c);
+		return rc;
+	}
+	s->credentials[s->count++] = c;
+	return 0;
+}
+
+struct credential *
+credential_set_find(const struct credential_set *s, const char *name)
+{
+	for (unsigned int i = 0; i < s->count; i++)
+		if (strcmp(s->credentials[i]->definition.name, name) == 0)
+			return s->credentials[i];
+	return NULL;
+}
+
+static bool
+is_in_group(const struct message_broker_attach *s, const char *group)
+{
+	for (unsigned int i = 0; i < s->group_count; i++)
+		if (strcmp(s->groups[i], group) == 0)
+			return true;
+	return false;
+}
+
+static bool
+owner_fits(const struct message_broker_grant *g,
+    const struct message_broker_attach *s)
+{
+	switch ((enum broker_owner)g->owner) {
+	case BROKER_OWNER_ROOT:
+		return s->owner_uid == 0;
+	case BROKER_OWNER_USER:
+		return strcmp(g->principal, s->owner_user) == 0;
+	case BROKER_OWNER_GROUP:
+		return is_in_group(s, g->principal);
+	case BROKER_OWNER_COUNT:
+		break;
+	}
+	return false;
+}
+
+bool
+credential_is_granted(const struct credential *c,
+    const struct message_broker_attach *s)
+{
+	const struct message_broker_credential *d = &c->definition;
+
+	for (unsigned int i = 0; i < d->grant_count; i++)
+		if (glob_match(span_of(d->grants[i].name), span_of(s->sandbox),
+			'\0') &&
+		    owner_fits(&d->grants[i], s))
+			return true;
+	return false;
+}
+
+static bool
+names_host(const struct message_broker_credential *d, const char *host)
+{
+	for (unsigned int i = 0; i < d->host_count; i++)
+		if (strcmp(d->hosts[i], host) == 0)
+			return true;
+	return false;
+}
+
+static bool
+names_method(const struct message_broker_credential *d, const char *method)
+{
+	if (d->method_count == 0)
+		return true;
+	for (unsigned int i = 0; i < d->method_count; i++)
+		if (strcmp(d->methods[i], method) == 0)
+			return true;
+	return false;
+}
+
+static bool
+names_path(const char (*paths)[BROKER_PATH_SIZE], unsigned int count,
+    struct span path)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (path_match(span_of(paths[i]), path))
+			return true;
+	return false;
+}
+
+const char *
+credential_misuse(const struct credential *c,
+    const struct message_lease_request *req)
+{
+	const struct message_broker_credential *d = &c->definition;
+
+	if (!names_host(d, req->host))
+		return "host";
+	if (d->port != req->port)
+		return "port";
+	if (method_is_refused(req->method) || !names_method(d, req->method))
+		return "method";
+	if (d->path_count > 0 &&
+	    !names_path(d->paths, d->path_count, req->path))
+		return "path";
+	if (names_path(d->deny_paths, d->deny_path_count, req->path))
+		return "deny-path";
+	return NULL;
+}
+
+bool
+credential_serves_any_request(const struct credential *c)
+{
+	const struct message_broker_credential *d = &c->definition;
+
+	return d->method_count == 0 && d->path_count == 0 &&
+	    d->deny_path_count == 0;
+}

@@ -1,0 +1,349 @@
+/*
+ * Leases, see lease.h. Everything that stands against a request is one row of
+ * checks[]: the first that objects decides, and nothing is minted before the
+ * last has been asked.
+ */
+#include "credential-broker/lease.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/message.h"
+#include "conf/verdict.h"
+#include "wire/path.h"
+
+/* Numbers that JSON readers keep whole (RFC 7493 2.2). */
+#define LEASE_ID_MASK ((UINT64_C(1) << 53) - 1)
+
+/* One question while it is looked at. */
+struct asking {
+	struct sandbox *sandbox;
+	const struct message_lease_request *req;
+	struct verdict verdict;        /* of the sandbox's own policy */
+	struct credential *credential; /* NULL: none of this name */
+};
+
+/* Why not, and one clause for the record. */
+struct objection {
+	enum reason reason; /* REASON_NONE: there is none */
+	const char *detail;
+};
+
+static const struct objection no_objection = { REASON_NONE, "" };
+
+static struct objection
+misuse(const char *detail)
+{
+	return (struct objection){ REASON_CREDENTIAL_MISUSE, detail };
+}
+
+static struct objection
+unavailable(const char *detail)
+{
+	return (struct objection){ REASON_CREDENTIAL_UNAVAILABLE, detail };
+}
+
+static struct objection
+check_audit(const struct asking *a)
+{
+	if (!sandbox_can_audit(a->sandbox))
+		return (struct objection){ REASON_AUDIT_UNAVAILABLE, "" };
+	return no_objection;
+}
+
+/* A secret goes out in clear to nobody. */
+static struct objection
+check_scheme(const struct asking *a)
+{
+	return a->req->scheme == SCHEME_HTTPS ? no_objection : misuse("scheme");
+}
+
+static struct objection
+check_path(const struct asking *a)
+{
+	return path_read(a->req->path).is_ambiguous ? misuse("path")
+						    : no_objection;
+}
+
+/* The gate may have been taken over: it asks for what its policy names only. */
+static struct objection
+check_policy(const struct asking *a)
+{
+	if (a->verdict.action != ACTION_ALLOW)
+		return misuse("policy");
+	if (strcmp(a->verdict.credential, a->req->credential) != 0)
+		return misuse("policy-credential");
+	return no_objection;
+}
+
+static struct objection
+check_defined(const struct asking *a)
+{
+	return a->credential == NULL ? unavailable("not-defined")
+				     : no_objection;
+}
+
+static struct objection
+check_grant(const struct asking *a)
+{
+	return credential_is_granted(a->credential, &a->sandbox->attached)
+	    ? no_objection
+	    : misuse("not-granted");
+}
+
+static struct objection
+check_binding(const struct asking *a)
+{
+	const char *fault = credential_misuse(a->credential, a->req);
+
+	return fault == NULL ? no_objection : misuse(fault);
+}
+
+/* In this order: a row may lean on those before it. */
+static struct objection (*const checks[])(const struct asking *a) = {
+	check_audit,
+	check_scheme,
+	check_path,
+	check_policy,
+	check_defined,
+	check_grant,
+	check_binding,
+};
+
+static struct verdict
+judge(const struct sandbox *s, const struct message_lease_request *req)
+{
+	const struct policy_pair pair = { s->policy, s->ceiling };
+	const struct path_reading reading = path_read(req->path);
+	const struct policy_request r = { .host = req->host,
+		.port = req->port,
+		.scheme = (enum scheme)req->scheme,
+		.method = span_of(req->method),
+		.path = req->path,
+		.is_ambiguous = reading.is_ambiguous,
+		.has_encoded_slash = reading.has_encoded_slash };
+
+	return policy_judge_request(&pair, &r);
+}
+
+static void
+write_down(const struct asking *a, const struct objection *o, uint64_t lease)
+{
+	struct audit_record r = audit_record_init(AUDIT_LEASE);
+
+	r.verdict = o->reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
+	r.reason = o->reason;
+	r.rule = a->verdict.rule;
+	r.file = a->verdict.file;
+	r.line = a->verdict.line;
+	r.host = span_of(a->req->host);
+	r.port = a->req->port;
+	r.method = span_of(a->req->method);
+	r.path = a->req->path;
+	r.credential = a->req->credential;
+	r.lease = lease;
+	r.detail = span_of(o->detail);
+	sandbox_audit(a->sandbox, &r);
+}
+
+static void
+lease_free(struct sandbox *s, struct lease *l)
+{
+	LIST_REMOVE(l, link);
+	s->lease_count--;
+	free(l);
+}
+
+static void
+drop_expired(struct sandbox *s)
+{
+	const uint64_t now = clock_boot_ms();
+	struct lease *l, *next;
+
+	for (l = LIST_FIRST(&s->leases); l != NULL; l = next) {
+		next = LIST_NEXT(l, link);
+		if (now >= l->expires_boot_ms)
+			lease_free(s, l);
+	}
+}
+
+static struct lease *
+find_lease(struct sandbox *s, const struct message_lease_request *req)
+{
+	struct lease *l;
+
+	LIST_FOREACH(l, &s->leases, link)
+	if (strcmp(l->credential, req->credential) == 0 &&
+	    strcmp(l->host, req->host) == 0)
+		return l;
+	return NULL;
+}
+
+static int
+make_lease(struct asking *a, uint64_t not_after_boot_ms, struct lease **ret)
+{
+	struct sandbox *s = a->sandbox;
+	const uint64_t end =
+	    clock_boot_ms() + (uint64_t)s->broker->lease_max_s * 1000;
+	struct lease *l;
+
+	if (s->lease_count == SANDBOX_LEASES_MAX)
+		return -ENOSPC;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return -ENOMEM;
+	if (getrandom(&l->id, sizeof(l->id), 0) != sizeof(l->id)) {
+		free(l);
+		return -EIO;
+	}
+	l->id = (l->id & LEASE_ID_MASK) | 1;
+	l->expires_boot_ms = end < not_after_boot_ms ? end : not_after_boot_ms;
+	memcpy(l->credential, a->req->credential, sizeof(l->credential));
+	memcpy(l->host, a->req->host, sizeof(l->host));
+	LIST_INSERT_HEAD(&s->leases, l, link);
+	s->lease_count++;
+	*ret = l;
+	return 0;
+}
+
+/* The packet is in locked memory, and wiped when the kernel has it. */
+static void
+send_lease(struct sandbox *s, uint32_t id, const struct message_lease *m)
+{
+	struct secret *packet = &s->broker->packet;
+	struct wr w = wr_init(packet->ptr, packet->len);
+
+	message_lease_encode(&w, m);
+	/* A gate that is gone, or does not read, loses its channel. */
+	(void)chan_send(s->gate, MSG_LEASE, id, &w, NULL, 0);
+	secret_wipe(packet->ptr, w.len);
+}
+
+static void
+send_refusal(struct sandbox *s, uint32_t id, enum reason reason)
+{
+	const struct message_lease m = { .reason = reason };
+
+	send_lease(s, id, &m);
+}
+
+static void
+send_value(struct sandbox *s, uint32_t id, const struct credential *c,
+    const struct lease *l, const struct secret *value)
+{
+	const struct message_broker_credential *d = &c->definition;
+	/* The value is only lent to the encoder: no copy lies about. */
+	struct message_lease m = { .reason = REASON_NONE,
+		.lease_id = l->id,
+		.expires_boot_ms = l->expires_boot_ms,
+		.any_request = credential_serves_any_request(c),
+		.apply = (enum lease_apply)d->apply,
+		.strip_count = d->strip_count,
+		.value = *value };
+
+	memcpy(m.field, d->field, sizeof(m.field));
+	memcpy(m.user, d->user, sizeof(m.user));
+	memcpy(m.placeholder, d->placeholder, sizeof(m.placeholder));
+	memcpy(m.strip, d->strip, sizeof(m.strip));
+	send_lease(s, id, &m);
+}
+
+/* Nothing stands against it. */
+static struct objection
+grant(struct asking *a, uint32_t id)
+{
+	struct sandbox *s = a->sandbox;
+	struct minted minted;
+	struct lease *l;
+	int rc;
+
+	rc = a->credential->kind->mint(a->credential, &minted);
+	if (rc != 0)
+		return unavailable("mint");
+	drop_expired(s);
+	l = find_lease(s, a->req);
+	if (l == NULL) {
+		rc = make_lease(a, minted.not_after_boot_ms, &l);
+		if (rc != 0)
+			return unavailable(
+			    rc == -ENOSPC ? "too-many-leases" : "memory");
+		write_down(a, &(struct objection){ .detail = "grant" }, l->id);
+	}
+	send_value(s, id, a->credential, l, minted.value);
+	return no_objection;
+}
+
+void
+lease_request(struct sandbox *s, uint32_t id,
+    const struct message_lease_request *req)
+{
+	struct asking a = { .sandbox = s,
+		.req = req,
+		.verdict = judge(s, req),
+		.credential =
+		    credential_set_find(s->broker->set, req->credential) };
+	struct objection o = no_objection;
+
+	for (size_t i = 0;
+	     i < sizeof(checks) / sizeof(checks[0]) && o.reason == REASON_NONE;
+	     i++)
+		o = checks[i](&a);
+	if (o.reason == REASON_NONE)
+		o = grant(&a, id);
+	if (o.reason == REASON_NONE)
+		return;
+	write_down(&a, &o, 0);
+	send_refusal(s, id, o.reason);
+}
+
+static void
+write_revoked(struct sandbox *s, const struct lease *l)
+{
+	struct audit_record r = audit_record_init(AUDIT_LEASE);
+
+	r.verdict = ACTION_DENY;
+	r.host = span_of(l->host);
+	r.credential = l->credential;
+	r.lease = l->id;
+	r.detail = span_of("revoke");
+	sandbox_audit(s, &r);
+}
+
+static void
+tell_revoked(struct sandbox *s, const char *credential)
+{
+	struct message_lease_revoked m = { { 0 } };
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (s->gate == NULL)
+		return;
+	if (credential != NULL)
+		(void)strncpy(m.credential, credential,
+		    sizeof(m.credential) - 1);
+	message_lease_revoked_encode(&w, &m);
+	(void)chan_send(s->gate, MSG_LEASE_REVOKED, 0, &w, NULL, 0);
+}
+
+void
+lease_revoke(struct sandbox *s, const char *credential)
+{
+	struct lease *l, *next;
+	bool had_one = false;
+
+	drop_expired(s);
+	for (l = LIST_FIRST(&s->leases); l != NULL; l = next) {
+		next = LIST_NEXT(l, link);
+		if (credential != NULL &&
+		    strcmp(l->credential, credential) != 0)
+			continue;
+		write_revoked(s, l);
+		lease_free(s, l);
+		had_one = true;
+	}
+	if (had_one)
+		tell_revoked(s, credential);
+}

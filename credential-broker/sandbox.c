@@ -1,0 +1,185 @@
+/*
+ * A sandbox's channels, policy and leases, see sandbox.h.
+ */
+#include "credential-broker/sandbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "credential-broker/lease.h"
+#include "wire/host.h"
+
+#define AREA "broker"
+
+void
+sandbox_free(struct sandbox *s)
+{
+	if (s == NULL)
+		return;
+	lease_revoke(s, NULL);
+	LIST_REMOVE(s, link);
+	if (s->gate != NULL)
+		chan_free(s->gate);
+	if (s->recorder != NULL)
+		chan_free(s->recorder);
+	policy_unref(s->policy);
+	policy_unref(s->ceiling);
+	free(s);
+}
+
+static void
+on_gate_closed(struct chan *c, void *arg)
+{
+	struct sandbox *s = arg;
+
+	chan_free(c);
+	s->gate = NULL;
+	lease_revoke(s, NULL);
+	log_info(AREA, "sandbox=%s gate=gone", s->attached.sandbox);
+}
+
+static void
+on_recorder_closed(struct chan *c, void *arg)
+{
+	struct sandbox *s = arg;
+
+	chan_free(c);
+	s->recorder = NULL;
+	log_warn(AREA, "sandbox=%s recorder=gone", s->attached.sandbox);
+}
+
+/* An honest gate asks for what wire/host.h wrote. */
+static int
+on_lease_request(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct sandbox *s = arg;
+	struct message_lease_request m;
+	char host[HOST_SIZE];
+	int rc = message_lease_request_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	/* Before anything is answered: left-over bytes are a break too. */
+	if (!rd_done(&msg->body) || msg->id == 0)
+		return -EPROTO;
+	if (!host_is_written(host_parse(span_of(m.host), host)) ||
+	    strcmp(host, m.host) != 0) {
+		log_warn(AREA, "sandbox=%s gate=ended: not a canonical name",
+		    s->attached.sandbox);
+		return -EPROTO;
+	}
+	lease_request(s, msg->id, &m);
+	return 0;
+}
+
+static int
+on_audit_state(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct sandbox *s = arg;
+
+	(void)c;
+	return message_audit_state_decode(&msg->body, &s->recorder_can_write);
+}
+
+static const struct chan_rule gate_rules[] = {
+	{ MSG_LEASE_REQUEST, LEASE_REQUEST_BODY_MAX_BYTES, 0, 0,
+	    on_lease_request },
+};
+
+static const struct chan_rule recorder_rules[] = {
+	{ MSG_AUDIT_STATE, MESSAGE_SMALL_BYTES, 0, 0, on_audit_state },
+};
+
+static int
+open_channels(struct sandbox *s, int *fds)
+{
+	struct event_base *base = s->broker->base;
+
+	s->gate = chan_new(base, steal_fd(&fds[BROKER_ATTACH_GATE]), gate_rules,
+	    sizeof(gate_rules) / sizeof(gate_rules[0]), on_gate_closed, s);
+	s->recorder = chan_new(base, steal_fd(&fds[BROKER_ATTACH_RECORDER]),
+	    recorder_rules, sizeof(recorder_rules) / sizeof(recorder_rules[0]),
+	    on_recorder_closed, s);
+	/* It says so at once if its sink cannot. */
+	s->recorder_can_write = true;
+	return s->gate == NULL || s->recorder == NULL ? -ENOMEM : 0;
+}
+
+int
+sandbox_new(struct broker *b, const struct message_broker_attach *m, int *fds)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->broker = b;
+	s->generation = m->generation;
+	s->attached = *m;
+	LIST_INSERT_HEAD(&b->sandboxes, s, link);
+	rc = sandbox_set_policy(s, fds[BROKER_ATTACH_POLICY],
+	    m->has_ceiling ? fds[BROKER_ATTACH_CEILING] : -1);
+	if (rc == 0)
+		rc = open_channels(s, fds);
+	if (rc != 0)
+		sandbox_free(s);
+	return rc;
+}
+
+int
+sandbox_set_policy(struct sandbox *s, int policy_fd, int ceiling_fd)
+{
+	struct policy *policy = NULL, *ceiling = NULL;
+	int rc = policy_map(policy_fd, &policy);
+
+	if (rc == 0 && ceiling_fd != -1)
+		rc = policy_map(ceiling_fd, &ceiling);
+	if (rc != 0) {
+		policy_unref(policy);
+		return rc;
+	}
+	policy_unref(s->policy);
+	policy_unref(s->ceiling);
+	s->policy = policy;
+	s->ceiling = ceiling;
+	lease_revoke(s, NULL);
+	return 0;
+}
+
+void
+sandbox_set_changed(struct sandbox *s, const struct credential_set *before)
+{
+	for (unsigned int i = 0; i < before->count; i++) {
+		const struct credential *was = before->credentials[i];
+		const struct credential *is =
+		    credential_set_find(s->broker->set, was->definition.name);
+
+		if (is == NULL || !credential_equals(was, is))
+			lease_revoke(s, was->definition.name);
+	}
+}
+
+bool
+sandbox_can_audit(const struct sandbox *s)
+{
+	return s->recorder != NULL && chan_is_open(s->recorder) &&
+	    s->recorder_can_write;
+}
+
+void
+sandbox_audit(struct sandbox *s, const struct audit_record *r)
+{
+	uint8_t buf[AUDIT_BODY_MAX_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (s->recorder == NULL)
+		return;
+	message_audit_encode(&w, r);
+	/* A full channel ends, and nothing is granted without one. */
+	(void)chan_send(s->recorder, MSG_AUDIT, 0, &w, NULL, 0);
+}

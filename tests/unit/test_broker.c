@@ -1,0 +1,251 @@
+/*
+ * The broker from a gate's question to a lease, or to why not.
+ */
+#include "tests/unit/broker_support.h"
+
+static const struct {
+	const char *claim, *credential, *host, *method, *path;
+	uint16_t port;
+	uint8_t scheme;
+	enum reason want;
+	const char *detail;
+} rows[] = {
+	{ "what the definition binds", "npm", "npm.acme.example", "GET",
+	    "/pkg/a", 443, SCHEME_HTTPS, REASON_NONE, "grant" },
+	{ "another method of it", "npm", "npm.acme.example", "HEAD", "/pkg/a/b",
+	    443, SCHEME_HTTPS, REASON_NONE, "grant" },
+	{ "an encoded slash that the rule did not opt into", "npm",
+	    "npm.acme.example", "GET", "/pkg/@scope%2Fname", 443, SCHEME_HTTPS,
+	    REASON_CREDENTIAL_MISUSE, "policy" },
+	{ "a method that only the policy allows", "npm", "npm.acme.example",
+	    "POST", "/pkg/a", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "method" },
+	{ "a method that only the definition allows", "free",
+	    "npm.acme.example", "PUT", "/pkg/a", 443, SCHEME_HTTPS,
+	    REASON_CREDENTIAL_MISUSE, "policy" },
+	{ "TRACE, though nothing is bound", "free", "free.acme.example",
+	    "TRACE", "/", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "method" },
+	{ "OPTIONS", "free", "free.acme.example", "OPTIONS", "/", 443,
+	    SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE, "method" },
+	{ "a path that only the policy allows", "npm", "npm.acme.example",
+	    "GET", "/token/x", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "path" },
+	{ "a path where tokens are minted", "npm", "npm.acme.example", "GET",
+	    "/pkg/-/token/x", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "deny-path" },
+	{ "a path with dot segments", "npm", "npm.acme.example", "GET",
+	    "/pkg/../pkg/a", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "path" },
+	{ "a path with a semicolon and dots", "npm", "npm.acme.example", "GET",
+	    "/pkg/..;/a", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE, "path" },
+	{ "a host that only the policy names for it", "npm", "two.acme.example",
+	    "GET", "/pkg/a", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "host" },
+	{ "a port that only the policy names", "npm", "npm.acme.example", "GET",
+	    "/pkg/a", 8443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE, "port" },
+	{ "plain HTTP", "npm", "npm.acme.example", "GET", "/pkg/a", 443,
+	    SCHEME_HTTP, REASON_CREDENTIAL_MISUSE, "scheme" },
+	{ "a host where the policy names none", "npm", "www.acme.example",
+	    "GET", "/", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "policy-credential" },
+	{ "a credential of another host", "npm", "free.acme.example", "GET",
+	    "/pkg/a", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "policy-credential" },
+	{ "a host that no rule names", "npm", "evil.example", "GET", "/pkg/a",
+	    443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE, "policy" },
+	{ "one that others were granted", "alien", "alien.acme.example", "GET",
+	    "/", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE, "not-granted" },
+	{ "one that is not defined", "none", "none.acme.example", "GET", "/",
+	    443, SCHEME_HTTPS, REASON_CREDENTIAL_UNAVAILABLE, "not-defined" },
+};
+
+static void
+grants_what_policy_grant_and_definition_allow(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *w = world_ready();
+		const struct answer *a = &w->answers[0];
+		const struct record *r = &w->records[0];
+
+		request(w, rows[i].credential, rows[i].host, rows[i].port,
+		    rows[i].scheme, rows[i].method, rows[i].path);
+		wait_for_count(w, &w->answer_count, 1);
+		wait_for_count(w, &w->record_count, 1);
+		if (a->reason != rows[i].want ||
+		    strcmp(r->detail, rows[i].detail) != 0)
+			fail_msg("%s: %s %s", rows[i].claim,
+			    reason_code(a->reason), r->detail);
+		assert_int_equal(r->reason, rows[i].want);
+		assert_string_equal(r->credential, rows[i].credential);
+		assert_int_equal(r->verdict,
+		    rows[i].want == REASON_NONE ? ACTION_ALLOW : ACTION_DENY);
+		/* What is refused holds nothing. */
+		assert_string_equal(a->value,
+		    rows[i].want == REASON_NONE ? CANARY : "");
+		assert_int_equal(a->lease_id, r->lease);
+		world_free(w);
+	}
+}
+
+static void
+says_how_a_value_is_put_in_and_until_when(void **state)
+{
+	struct world *w;
+	const struct answer *a;
+
+	(void)state;
+	clock_test_set(1000, 50000, 1000);
+	w = world_ready();
+	a = ask_npm(w);
+	assert_int_equal(a->apply, LEASE_APPLY_BEARER);
+	assert_int_equal(a->strip_count, 1);
+	assert_int_equal(a->expires_boot_ms, 50000 + LEASE_S * 1000);
+	assert_false(a->any_request);
+	a = ask_free(w);
+	assert_true(a->any_request);
+	assert_string_equal(a->value, CANARY "-free");
+	assert_string_equal(w->records[0].rule, "npm");
+	world_free(w);
+}
+
+static void
+writes_a_lease_down_once_until_it_ends(void **state)
+{
+	struct world *w;
+	uint64_t first;
+
+	(void)state;
+	clock_test_set(1000, 50000, 1000);
+	w = world_ready();
+	first = ask_npm(w)->lease_id;
+	clock_test_advance(LEASE_S * 1000 - 1);
+	assert_int_equal(ask_npm(w)->lease_id, first);
+	assert_int_equal(w->answers[1].expires_boot_ms, 50000 + LEASE_S * 1000);
+	assert_int_equal(w->record_count, 1);
+	clock_test_advance(1);
+	assert_int_not_equal(ask_npm(w)->lease_id, first);
+	wait_for_count(w, &w->record_count, 2);
+	assert_string_equal(w->records[1].detail, "grant");
+	world_free(w);
+}
+
+static void
+ends_leases_of_what_changed_and_only_those(void **state)
+{
+	struct world *w = world_ready();
+
+	(void)state;
+	(void)ask_npm(w);
+	(void)ask_free(w);
+	configure(w, CANARY "\n");
+	assert_int_equal(w->revoked_count, 0);
+	configure(w, CANARY "-2");
+	wait_for_count(w, &w->revoked_count, 1);
+	wait_for_count(w, &w->record_count, 3);
+	assert_string_equal(w->revoked, "npm");
+	assert_string_equal(w->records[2].detail, "revoke");
+	assert_int_equal(w->records[2].lease, w->answers[0].lease_id);
+	assert_string_equal(ask_npm(w)->value, CANARY "-2");
+	/* None is left. */
+	send_configured(w, 0);
+	assert_true(w->done.ok);
+	wait_for_count(w, &w->revoked_count, 3);
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_UNAVAILABLE);
+	world_free(w);
+}
+
+static void
+ends_leases_with_policy_and_sandbox(void **state)
+{
+	struct message_broker_policy p = { .sandbox = "ci-one",
+		.generation = 1 };
+	struct message_broker_detach d = { .sandbox = "ci-one",
+		.generation = 1 };
+	struct world *w = world_ready();
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr body = wr_init(buf, sizeof(buf));
+	int fd = policy_memfd("[policy]\nversion = 1\n"
+			      "[allow web]\nhost = www.acme.example\n",
+	    false);
+
+	(void)state;
+	(void)ask_npm(w);
+	message_broker_policy_encode(&body, &p);
+	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_POLICY, 3, &body,
+			     &fd, 1),
+	    0);
+	(void)close(fd);
+	wait_for_count(w, &w->revoked_count, 1);
+	assert_string_equal(w->revoked, "");
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_MISUSE);
+	chan_free(w->gate);
+	chan_free(w->recorder);
+	attach(w, "ci-one");
+	(void)ask_npm(w);
+	body = wr_init(buf, sizeof(buf));
+	message_broker_detach_encode(&body, &d);
+	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_DETACH, 0, &body,
+			     NULL, 0),
+	    0);
+	while (w->gate != NULL ||
+	    strcmp(w->records[w->record_count - 1].detail, "revoke") != 0)
+		turn(w);
+	world_free(w);
+}
+
+static void
+grants_nothing_that_cannot_be_written_down(void **state)
+{
+	struct world *w = world_ready();
+	uint8_t buf[8];
+	struct wr body = wr_init(buf, sizeof(buf));
+
+	(void)state;
+	message_audit_state_encode(&body, false);
+	assert_int_equal(chan_send(w->recorder, MSG_AUDIT_STATE, 0, &body, NULL,
+			     0),
+	    0);
+	assert_int_equal(ask_npm(w)->reason, REASON_AUDIT_UNAVAILABLE);
+	assert_int_equal(ask_npm(w)->reason, REASON_AUDIT_UNAVAILABLE);
+	world_free(w);
+}
+
+static void
+ends_a_gate_that_sends_no_canonical_name(void **state)
+{
+	static const char *const hosts[] = { "NPM.acme.example",
+		"npm.acme.example.", "10.0.0.1", "a b",
+		"npm.acme.example:443" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		struct world *w = world_ready();
+
+		request(w, "npm", hosts[i], 443, SCHEME_HTTPS, "GET", "/pkg/a");
+		while (w->gate != NULL)
+			turn(w);
+		assert_int_equal(w->answer_count, 0);
+		chan_free(w->recorder);
+		attach(w, "ci-two");
+		assert_int_equal(ask_npm(w)->reason, REASON_NONE);
+		world_free(w);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grants_what_policy_grant_and_definition_allow),
+		cmocka_unit_test(says_how_a_value_is_put_in_and_until_when),
+		cmocka_unit_test(writes_a_lease_down_once_until_it_ends),
+		cmocka_unit_test(ends_leases_of_what_changed_and_only_those),
+		cmocka_unit_test(ends_leases_with_policy_and_sandbox),
+		cmocka_unit_test(grants_nothing_that_cannot_be_written_down),
+		cmocka_unit_test(ends_a_gate_that_sends_no_canonical_name),
+	};
+
+	return cmocka_run_group_tests(tests, catch_log, look_through_log);
+}
