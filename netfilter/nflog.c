@@ -59,7 +59,9 @@ parse_prefix(struct span s)
 	if (s.len == 0 || s.len > sizeof(code) || s.ptr[s.len - 1] != '\0')
 		return REASON_PACKET_OTHER;
 	memcpy(code, s.ptr, s.len);
-	return reason_find(code, &r) ? r : REASON_PACKET_OTHER;
+	if (!reason_find(code, &r) || r < REASON_PACKET_ETHERTYPE)
+		return REASON_PACKET_OTHER;
+	return r;
 }
 
 /* RFC 791 3.1; only what is whole, and only a first fragment has ports. */

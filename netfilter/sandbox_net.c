@@ -1,7 +1,7 @@
 /*
  * The order of the steps is the safety of it: namespace, settings, routes,
  * device (down), ruleset, all read back, and only then the device up. What
- * mends a sandbox later takes the device down first and comes the same way.
+ * mends a sandbox later (sandbox_mend.c) comes the same way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,33 +10,17 @@
 
 #include "base/fd.h"
 #include "netfilter/route.h"
-#include "netfilter/sandbox_net.h"
+#include "netfilter/sandbox_parts.h"
 #include "netfilter/sysctl.h"
 
-struct sandbox_net {
-	const struct net_host *host;
-	struct net_plan plan;
-	enum net_device kind;
-	int ns_fd;
-	uint64_t inode;
-	char name[NETNS_NAME_SIZE]; /* "" until it is bound */
-	struct net_sockets sockets;
-	int device_fd, ruleset_fd; /* watches */
-	struct net_opening open;   /* owned copies */
-	bool has_device;           /* made by us and not deleted */
-	enum device_state state;
-	uint32_t generation;      /* of the ruleset that was read back */
-	struct net_counters base; /* of rulesets before this one */
-};
-
-static const char *
-device_name(const struct net_plan *plan, enum net_device kind)
+const char *
+sandbox_device_name(const struct sandbox_net *n)
 {
-	return kind == NET_DEVICE_TAP ? plan->tap_name : plan->veth_name;
+	return n->kind == NET_DEVICE_TAP ? n->plan.tap_name : n->plan.veth_name;
 }
 
-static struct sandbox_net *
-sandbox_net_new(const struct net_host *host, const struct net_plan *plan)
+struct sandbox_net *
+sandbox_new(const struct net_host *host, const struct net_plan *plan)
 {
 	struct sandbox_net *n = calloc(1, sizeof(*n));
 
@@ -77,10 +61,10 @@ device_create_tap(struct sandbox_net *n, struct err *err)
 }
 
 /* The rules and addresses of a device that is there and down. */
-static int
-device_enclose(struct sandbox_net *n, struct err *err)
+int
+sandbox_enclose(struct sandbox_net *n, struct err *err)
 {
-	const char *name = device_name(&n->plan, n->kind);
+	const char *name = sandbox_device_name(n);
 	int rc = ruleset_install(&n->plan, name, &n->open, err);
 
 	if (rc != 0)
@@ -89,10 +73,10 @@ device_enclose(struct sandbox_net *n, struct err *err)
 	return rc == 0 ? 0 : err_os(err, rc, "address of %s", name);
 }
 
-static int
-verify(struct sandbox_net *n, struct err *err)
+int
+sandbox_read_back(struct sandbox_net *n, struct err *err)
 {
-	const char *name = device_name(&n->plan, n->kind);
+	const char *name = sandbox_device_name(n);
 	uint32_t generation;
 	int rc = ruleset_generation(&generation);
 
@@ -107,10 +91,10 @@ verify(struct sandbox_net *n, struct err *err)
 	return rc;
 }
 
-static int
-device_open(struct sandbox_net *n, struct err *err)
+int
+sandbox_open_device(struct sandbox_net *n, struct err *err)
 {
-	const char *name = device_name(&n->plan, n->kind);
+	const char *name = sandbox_device_name(n);
 	int rc = device_set_up(name, true);
 
 	if (rc == 0)
@@ -135,7 +119,7 @@ furnish(struct sandbox_net *n, struct err *err)
 	if (n->kind != NET_DEVICE_TAP)
 		return 0;
 	rc = device_create_tap(n, err);
-	return rc != 0 ? rc : device_enclose(n, err);
+	return rc != 0 ? rc : sandbox_enclose(n, err);
 }
 
 int
@@ -147,7 +131,7 @@ sandbox_net_prepare(const struct net_host *host, const struct net_plan *plan,
 
 	if (rc != 0)
 		return rc;
-	n = sandbox_net_new(host, plan);
+	n = sandbox_new(host, plan);
 	if (n == NULL)
 		return err_os(err, -ENOMEM, "a sandbox's network");
 	n->kind = device;
@@ -178,10 +162,11 @@ finish_tap(struct sandbox_net *n, const struct net_request *req,
 	const struct net_opening nothing = NET_OPENING_NONE;
 	int rc;
 
+	n->kind = NET_DEVICE_TAP;
 	if (!n->has_device) {
 		rc = device_create_tap(n, err);
 		if (rc == 0)
-			rc = device_enclose(n, err);
+			rc = sandbox_enclose(n, err);
 	} else {
 		rc = ruleset_update(&nothing, &n->open, err);
 	}
@@ -207,11 +192,11 @@ finish_veth(struct sandbox_net *n, const struct net_request *req,
 		return err_os(err, rc, "veth pair with %s", req->guest.name);
 	n->kind = NET_DEVICE_VETH;
 	n->has_device = true;
-	return device_enclose(n, err);
+	return sandbox_enclose(n, err);
 }
 
-static int
-open_watches(struct sandbox_net *n, struct err *err)
+int
+sandbox_open_watches(struct sandbox_net *n, struct err *err)
 {
 	int rc = device_watch_open(&n->device_fd);
 
@@ -220,24 +205,8 @@ open_watches(struct sandbox_net *n, struct err *err)
 	return rc == 0 ? 0 : err_os(err, rc, "watching the namespace");
 }
 
-/* What finish() does inside the namespace. */
-static int
-complete(struct sandbox_net *n, const struct net_request *req, struct err *err)
-{
-	int rc = open_watches(n, err);
-
-	if (rc == 0)
-		rc = req->device == NET_DEVICE_TAP ? finish_tap(n, req, err)
-						   : finish_veth(n, req, err);
-	if (rc == 0) {
-		n->kind = req->device;
-		rc = verify(n, err);
-	}
-	return rc != 0 ? rc : device_open(n, err);
-}
-
-static int
-set_name(struct sandbox_net *n, const char *name, struct err *err)
+int
+sandbox_set_name(struct sandbox_net *n, const char *name, struct err *err)
 {
 	int len =
 	    snprintf(n->name, sizeof(n->name), "%s%s", NETNS_PREFIX, name);
@@ -246,6 +215,20 @@ set_name(struct sandbox_net *n, const char *name, struct err *err)
 		return 0;
 	n->name[0] = '\0';
 	return err_os(err, -EINVAL, "sandbox name");
+}
+
+/* What finish() does inside the namespace. */
+static int
+complete(struct sandbox_net *n, const struct net_request *req, struct err *err)
+{
+	int rc = sandbox_open_watches(n, err);
+
+	if (rc == 0)
+		rc = req->device == NET_DEVICE_TAP ? finish_tap(n, req, err)
+						   : finish_veth(n, req, err);
+	if (rc == 0)
+		rc = sandbox_read_back(n, err);
+	return rc != 0 ? rc : sandbox_open_device(n, err);
 }
 
 static int
@@ -274,7 +257,7 @@ sandbox_net_finish(struct sandbox_net *n, const struct net_request *req,
 	rc = net_opening_copy(&req->open, &n->open);
 	if (rc != 0)
 		return err_os(err, rc, "openings of the policy");
-	rc = set_name(n, req->name, err);
+	rc = sandbox_set_name(n, req->name, err);
 	if (rc != 0)
 		return rc;
 	rc = netns_name_add(n->ns_fd, n->name);
@@ -300,7 +283,7 @@ sandbox_net_finish(struct sandbox_net *n, const struct net_request *req,
 static int
 device_close(struct sandbox_net *n)
 {
-	const char *name = device_name(&n->plan, n->kind);
+	const char *name = sandbox_device_name(n);
 	enum device_state state = DEVICE_GONE;
 	int rc = device_state(name, &state);
 
@@ -331,150 +314,31 @@ sandbox_net_remove(struct sandbox_net *n)
 	return rc != 0 ? rc : name_rc;
 }
 
-/* Takes the device down, puts everything in place again and opens it. */
-static int
-mend(struct sandbox_net *n, struct err *err)
-{
-	const char *name = device_name(&n->plan, n->kind);
-	struct net_counters c;
-	int rc = device_set_up(name, false);
-
-	if (rc == 0) {
-		n->state = DEVICE_DOWN;
-		rc = device_set_identity(&n->plan, name);
-	}
-	if (rc != 0)
-		return err_os(err, rc, "closing %s", name);
-	if (ruleset_counters(&c) == 0)
-		for (unsigned int r = 0; r < REASON_COUNT; r++) {
-			n->base.packets[r] += c.packets[r];
-			n->base.bytes[r] += c.bytes[r];
-		}
-	rc = device_enclose(n, err);
-	if (rc == 0)
-		rc = verify(n, err);
-	return rc != 0 ? rc : device_open(n, err);
-}
-
-/* Has anything that verify() looks at changed since? */
-static int
-check_inside(struct sandbox_net *n, bool is_touched, struct net_event *ev,
-    struct err *err)
-{
-	const char *name = device_name(&n->plan, n->kind);
-	enum device_state before = n->state;
-	uint32_t generation;
-	int rc = device_state(name, &n->state);
-
-	if (rc == 0)
-		rc = ruleset_generation(&generation);
-	if (rc != 0)
-		return err_os(err, rc, "looking at %s", name);
-	ev->state = n->state;
-	ev->state_changed = n->state != before;
-	if (n->state == DEVICE_GONE)
-		return 0;
-	if (is_touched || ev->state_changed || generation != n->generation)
-		rc = verify(n, NULL);
-	if (rc == -EBADMSG) {
-		rc = mend(n, err);
-		ev->reinstalled = rc == 0;
-	} else if (rc != 0) {
-		(void)err_os(err, rc, "looking at %s", name);
-	} else if (n->state == DEVICE_DOWN) {
-		/* Its neighbour entry went when it was closed. */
-		rc = route_address_setup(&n->plan, name);
-		if (rc == 0)
-			rc = device_open(n, err);
-	}
-	ev->state = n->state;
-	ev->state_changed = n->state != before;
-	return rc;
-}
-
-static int
-drain_watches(struct sandbox_net *n, bool *ret_touched)
-{
-	int rc = device_watch_drain(n->device_fd,
-	    device_name(&n->plan, n->kind), ret_touched);
-
-	return rc != 0 ? rc : ruleset_watch_drain(n->ruleset_fd);
-}
-
 int
-sandbox_net_check(struct sandbox_net *n, struct net_event *ret, struct err *err)
+sandbox_net_sweep(const struct net_host *host, const struct net_plan *plan,
+    const char *name)
 {
-	struct net_event ev = { .state = n->state };
-	bool is_touched = false;
-	int rc = drain_watches(n, &is_touched);
+	struct sandbox_net *n = sandbox_new(host, plan);
+	int rc, name_rc;
 
-	if (rc == 0)
-		rc = netns_enter(n->ns_fd);
-	if (rc != 0)
-		return err_os(err, rc, "watching %s", n->name);
-	rc = check_inside(n, is_touched, &ev, err);
-	if (rc != 0 && n->state != DEVICE_GONE) {
-		/* Closed, not open, while it cannot be vouched for. */
-		(void)device_set_up(device_name(&n->plan, n->kind), false);
-		n->state = DEVICE_DOWN;
-	}
-	netns_leave(n->host->home_fd);
-	*ret = ev;
-	return rc;
-}
-
-/* What adopt() does inside the namespace. */
-static int
-take_up(struct sandbox_net *n, struct err *err)
-{
-	struct net_event ev = { 0 };
-	int rc = net_sockets_open(&n->plan, &n->sockets);
-
-	if (rc != 0)
-		return err_os(err, rc, "the gate's sockets");
-	rc = open_watches(n, err);
-	return rc != 0 ? rc : check_inside(n, true, &ev, err);
-}
-
-int
-sandbox_net_adopt(const struct net_host *host, const struct net_plan *plan,
-    const struct net_request *req, uint64_t inode, struct net_sockets *sockets,
-    struct sandbox_net **ret, struct err *err)
-{
-	struct sandbox_net *n = sandbox_net_new(host, plan);
-	int rc;
-
-	if (n == NULL) {
-		net_sockets_close(sockets);
-		return err_os(err, -ENOMEM, "a sandbox's network");
-	}
-	n->sockets = *sockets;
-	*sockets = NET_SOCKETS_NONE;
-	n->kind = req->device;
-	n->has_device = true;
-	rc = net_opening_copy(&req->open, &n->open);
-	if (rc == 0)
-		rc = set_name(n, req->name, err);
-	if (rc == 0)
-		rc = netns_name_open(n->name, &n->ns_fd);
+	if (n == NULL)
+		return -ENOMEM;
+	rc = netns_name_open(name, &n->ns_fd);
 	if (rc == 0)
 		rc = netns_inode(n->ns_fd, &n->inode);
-	if (rc == 0 && n->inode != inode)
-		rc = -ESTALE;
-	if (rc == 0)
+	/* Somebody gave the host's namespace a name of ours: only the name. */
+	if (rc == 0 && n->inode != host->home_inode)
 		rc = netns_enter(n->ns_fd);
-	if (rc != 0) {
-		(void)err_os(err, rc, "taking up %s", req->name);
-	} else {
-		rc = take_up(n, err);
+	if (rc == 0 && n->inode != host->home_inode) {
+		rc = device_close(n);
+		n->kind = NET_DEVICE_VETH;
+		if (rc == 0)
+			rc = device_close(n);
 		netns_leave(host->home_fd);
 	}
-	if (rc != 0) {
-		sandbox_net_forget(n);
-		return rc;
-	}
-	*ret = n;
-	return 0;
+	sandbox_net_forget(n);
+	name_rc = netns_name_remove(name);
+	return rc != 0 ? rc : name_rc;
 }
 
 int
@@ -486,7 +350,7 @@ sandbox_net_verify(struct sandbox_net *n, struct err *err)
 		return err_os(err, rc, "entering %s", n->name);
 	rc = sysctl_verify(err);
 	if (rc == 0)
-		rc = verify(n, err);
+		rc = sandbox_read_back(n, err);
 	netns_leave(n->host->home_fd);
 	return rc;
 }
@@ -512,7 +376,7 @@ sandbox_net_name(const struct sandbox_net *n)
 const char *
 sandbox_net_device(const struct sandbox_net *n)
 {
-	return device_name(&n->plan, n->kind);
+	return sandbox_device_name(n);
 }
 
 const struct net_sockets *

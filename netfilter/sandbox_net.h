@@ -75,6 +75,14 @@ int sandbox_net_remove(struct sandbox_net *n);
 /* Frees n and closes our descriptors, but leaves the sandbox running. */
 void sandbox_net_forget(struct sandbox_net *n);
 
+/*
+ * Takes away what is left of a sandbox that nobody has a record of, found by
+ * netns_name_each(): name with its prefix. Devices that a VMM still holds are
+ * deleted. 0 or the first -errno; the name goes whatever happens.
+ */
+int sandbox_net_sweep(const struct net_host *host, const struct net_plan *plan,
+    const char *name);
+
 /* Each borrows from n. */
 int sandbox_net_fd(const struct sandbox_net *n); /* the namespace */
 uint64_t sandbox_net_inode(const struct sandbox_net *n);

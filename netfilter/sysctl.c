@@ -47,6 +47,8 @@ static const struct {
 	 * ruleset has the limit instead.
 	 */
 	{ "ipv4/icmp_ratelimit", "0", true },
+	/* Before 6.12 the budget behind it is one for the whole host. */
+	{ "ipv4/icmp_ratemask", "0", true },
 	/* A mark in an answer would send it to lo instead of to the guest. */
 	{ "ipv4/fwmark_reflect", "0", true },
 	{ "ipv4/tcp_fwmark_accept", "0", true },
