@@ -126,9 +126,10 @@ const struct http_field *
 http_field_find(const struct http_fields *f, const char *name, size_t i)
 {
 	struct span want = span_of(name);
+	size_t found = 0;
 
 	for (size_t k = 0; k < f->count; k++)
-		if (span_eq_case(f->at[k].name, want) && i-- == 0)
+		if (span_eq_case(f->at[k].name, want) && found++ == i)
 			return &f->at[k];
 	return NULL;
 }
