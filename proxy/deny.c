@@ -1,0 +1,271 @@
+/*
+ * Answers to what is refused, see deny.h.
+ *
+ * Which client shows what: npm, yarn, gem, apt, maven and pip the reason
+ * phrase; git and go a text/plain body; npm and yarn the JSON field "error",
+ * docker "errors[0].message", composer "warning". So each of them carries the
+ * same line.
+ */
+#include "proxy/deny.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/json.h"
+#include "wire/http.h"
+
+/* Of the 200 bytes of a line, for what was asked. */
+#define ASKED_MAX 96
+#define PATH_SHOWN_MAX 48
+
+/* RFC 9209 2.3: error types of Proxy-Status. */
+static const char *
+proxy_error(enum reason r)
+{
+	static const struct {
+		enum reason reason;
+		const char *error;
+	} rows[] = {
+		{ REASON_RESOLVE_FAILED, "dns_error" },
+		{ REASON_ORIGIN_UNREACHABLE, "destination_unavailable" },
+		{ REASON_ORIGIN_TLS, "tls_certificate_error" },
+		{ REASON_TIMEOUT, "http_response_timeout" },
+		{ REASON_BAD_RESPONSE, "http_protocol_error" },
+		{ REASON_BAD_REQUEST, "http_request_error" },
+		{ REASON_NOT_HTTP, "http_request_error" },
+		{ REASON_LIMIT_HEAD, "http_request_error" },
+		{ REASON_HOST_MISMATCH, "http_request_error" },
+		{ REASON_PRIVATE_ADDRESS, "destination_ip_prohibited" },
+		{ REASON_LIMIT_CONNECTIONS, "connection_limit_reached" },
+		{ REASON_AUDIT_UNAVAILABLE, "proxy_internal_error" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].reason == r)
+			return rows[i].error;
+	return "http_request_denied";
+}
+
+struct deny
+deny_init(enum reason reason)
+{
+	return (struct deny){
+		.reason = reason,
+		.rule = "-",
+		.file = "",
+		.say = "",
+		.detail = "",
+		.credential = "",
+		.host = "",
+	};
+}
+
+struct deny
+deny_of(const struct verdict *v)
+{
+	struct deny d = deny_init(v->reason);
+
+	d.by_ceiling = v->by_ceiling;
+	d.rule = v->rule;
+	d.file = v->file;
+	d.line = v->line;
+	d.say = v->say;
+	return d;
+}
+
+bool
+deny_wants_json(const struct http_fields *f)
+{
+	const struct http_field *at;
+
+	for (size_t i = 0; (at = http_field_find(f, "accept", i)) != NULL; i++)
+		for (size_t j = 0; j + 4 <= at->value.len; j++)
+			if (span_is_case((struct span){ at->value.ptr + j, 4 },
+				"json"))
+				return true;
+	at = http_field_find(f, "user-agent", 0);
+	return at != NULL && at->value.len >= 9 &&
+	    span_is((struct span){ at->value.ptr, 9 }, "Composer/");
+}
+
+/*
+ * Text of somebody else, at most max bytes, every byte that is not printable
+ * ASCII as '?': it goes into a status line and onto a terminal.
+ */
+static void
+write_clean(struct wr *w, struct span s, size_t max)
+{
+	size_t len = s.len > max ? max : s.len;
+
+	for (size_t i = 0; i < len; i++)
+		wr_u8(w, s.ptr[i] < 0x20 || s.ptr[i] > 0x7e ? '?' : s.ptr[i]);
+	if (s.len > max)
+		wr_text(w, "...");
+}
+
+/* "GET https://host/path" */
+static void
+write_asked(struct wr *w, const struct deny *d)
+{
+	uint16_t usual = d->scheme == SCHEME_HTTP ? 80 : 443;
+
+	if (d->method.len == 0 && d->host[0] == '\0') {
+		wr_text(w, "request");
+		return;
+	}
+	write_clean(w, d->method, 16);
+	if (d->method.len > 0)
+		wr_u8(w, ' ');
+	if (!span_is(d->method, "CONNECT"))
+		wr_text(w, d->scheme == SCHEME_HTTP ? "http://" : "https://");
+	write_clean(w, span_of(d->host), ASKED_MAX - PATH_SHOWN_MAX);
+	if (d->port != 0 && d->port != usual)
+		wr_fmt(w, ":%u", (unsigned int)d->port);
+	write_clean(w, d->path, PATH_SHOWN_MAX);
+}
+
+/* "no rule names this host" and what more there is to say. */
+static void
+write_why(struct wr *w, const struct deny *d)
+{
+	if (d->say[0] != '\0')
+		write_clean(w, span_of(d->say), 80);
+	else
+		wr_text(w, reason_text(d->reason));
+	if (d->credential[0] != '\0') {
+		wr_text(w, ": ");
+		write_clean(w, span_of(d->credential), 40);
+	}
+	if (d->detail[0] != '\0') {
+		wr_text(w, ": ");
+		write_clean(w, span_of(d->detail), 60);
+	}
+}
+
+/* " (method, tapward.ini:12)"; of the ceiling only that it was it. */
+static void
+write_where(struct wr *w, const struct deny *d, const char *code)
+{
+	wr_fmt(w, " (%s", code);
+	if (d->by_ceiling) {
+		wr_text(w, ", the host's ceiling");
+	} else if (d->file[0] != '\0') {
+		wr_text(w, ", ");
+		write_clean(w, span_of(d->file), 40);
+		wr_fmt(w, ":%u", (unsigned int)d->line);
+	}
+	wr_text(w, ")");
+}
+
+/* Ends the text in ret: what did not fit is cut, the rest is kept. */
+static void
+finish(const struct wr *w, char *ret)
+{
+	ret[w->len] = '\0';
+}
+
+/*
+ * One line of at most DENY_TEXT_MAX bytes. The tail (code, file:line) is what
+ * a person needs most, so it is what precedes it that is cut.
+ */
+static void
+write_line(const struct deny *d, const char *code, char ret[DENY_TEXT_MAX + 1])
+{
+	char tail[96], front[512];
+	struct wr t = wr_init(tail, sizeof(tail));
+	struct wr f = wr_init(front, sizeof(front));
+	struct wr w = wr_init(ret, DENY_TEXT_MAX);
+	size_t room;
+
+	write_where(&t, d, code);
+	wr_text(&f, "tapward: ");
+	write_asked(&f, d);
+	wr_text(&f, " refused: ");
+	write_why(&f, d);
+	room = DENY_TEXT_MAX - t.len;
+	if (f.len > room) {
+		wr_bytes(&w, front, room - 3);
+		wr_text(&w, "...");
+	} else {
+		wr_bytes(&w, front, f.len);
+	}
+	wr_bytes(&w, tail, t.len);
+	finish(&w, ret);
+}
+
+static void
+write_phrase(const struct deny *d, const char *code, char *ret, size_t size)
+{
+	char text[512];
+	struct wr t = wr_init(text, sizeof(text));
+	struct wr w = wr_init(ret, size - 1);
+
+	write_why(&t, d);
+	write_where(&t, d, code);
+	wr_bytes(&w, text, t.len < size - 1 ? t.len : size - 1);
+	finish(&w, ret);
+}
+
+static void
+write_json(const char *line, struct deny_answer *a)
+{
+	struct wr w = wr_init(a->body, sizeof(a->body) - 1);
+	struct json j = json_init(&w);
+
+	json_open_object(&j, NULL);
+	json_str(&j, "error", line);
+	json_str(&j, "message", line);
+	json_open_array(&j, "errors");
+	json_open_object(&j, NULL);
+	json_str(&j, "code", "DENIED");
+	json_str(&j, "message", line);
+	json_str(&j, "detail", a->code);
+	json_close_object(&j);
+	json_close_array(&j);
+	json_str(&j, "warning", line);
+	json_close_object(&j);
+	wr_text(&w, "\n");
+	a->body_len = w.len;
+	a->content_type = "application/json";
+}
+
+static void
+write_text(const char *line, struct deny_answer *a)
+{
+	struct wr w = wr_init(a->body, sizeof(a->body) - 1);
+
+	wr_text(&w, line);
+	wr_text(&w, "\n");
+	a->body_len = w.len;
+	a->content_type = "text/plain; charset=utf-8";
+}
+
+void
+deny_answer(const struct deny *d, struct deny_answer *ret)
+{
+	char line[DENY_TEXT_MAX + 1];
+	struct wr w = wr_init(ret->code, sizeof(ret->code) - 1);
+
+	ret->status =
+	    d->status != 0 ? d->status : reason_http_status(d->reason);
+	if (d->by_ceiling)
+		wr_text(&w, "ceiling-");
+	wr_text(&w, reason_code(d->reason));
+	finish(&w, ret->code);
+
+	write_line(d, ret->code, line);
+	write_phrase(d, ret->code, ret->phrase, sizeof(ret->phrase));
+	w = wr_init(ret->proxy_status, sizeof(ret->proxy_status) - 1);
+	wr_fmt(&w, "tapward; error=%s; details=\"%s\"", proxy_error(d->reason),
+	    ret->code);
+	finish(&w, ret->proxy_status);
+
+	ret->has_retry_after = ret->status == 429;
+	ret->retry_after_s = 1;
+	if (d->wants_json)
+		write_json(line, ret);
+	else
+		write_text(line, ret);
+	assert(ret->body_len > 0);
+}

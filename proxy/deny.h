@@ -1,0 +1,64 @@
+/*
+ * What a guest is shown when it is refused: status, fields and one line that
+ * a person can act on, in the forms that clients print (facts about npm, git,
+ * composer, docker and others decide each of them).
+ */
+#ifndef TAPWARD_PROXY_DENY_H
+#define TAPWARD_PROXY_DENY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/reason.h"
+#include "conf/verdict.h"
+
+#define DENY_TEXT_MAX 200
+#define DENY_BODY_MAX 2048
+
+/* What is refused and why. Everything is borrowed. */
+struct deny {
+	enum reason reason;
+	bool by_ceiling;
+	unsigned int status; /* 0: the reason's own */
+	const char *rule;    /* "-" without one */
+	const char *file;    /* "" without one */
+	uint32_t line;
+	const char *say;        /* the rule's text for whoever is refused, "" */
+	const char *detail;     /* one more clause, printable; "" */
+	const char *credential; /* whose lease was not to be had; "" */
+	/* the request, as far as it was read */
+	struct span method;
+	enum scheme scheme;
+	const char *host; /* "" when it is not known */
+	uint16_t port;
+	struct span path;
+	bool wants_json;
+};
+
+/* With every pointer set. */
+struct deny deny_init(enum reason reason);
+struct deny deny_of(const struct verdict *v);
+
+/* The answer, version-neutral. Texts end with a NUL. */
+struct deny_answer {
+	unsigned int status;
+	char phrase[128];       /* reason phrase of HTTP/1.1 */
+	char code[48];          /* of Tapward-Reason */
+	char proxy_status[128]; /* RFC 9209 */
+	bool has_retry_after;
+	unsigned int retry_after_s;
+	const char *content_type;
+	char body[DENY_BODY_MAX];
+	size_t body_len;
+};
+
+void deny_answer(const struct deny *d, struct deny_answer *ret);
+/*
+ * Does the request ask for JSON, or does it come from a program that prints
+ * only JSON's fields (Composer)?
+ */
+struct http_fields;
+bool deny_wants_json(const struct http_fields *f);
+
+#endif

@@ -1,0 +1,533 @@
+/*
+ * One request and its answer, see exchange.h: the states and their ends.
+ */
+#include "proxy/exchange_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "proxy/audit.h"
+
+#define TO(state) (1u << (state))
+
+/*
+ * A request that must not be sent twice takes a pooled connection only if it
+ * was used a moment ago, so that it is unlikely to be closing.
+ */
+#define IDLE_SAFE_MS 1000
+
+static const struct exchange_step {
+	const char *name;
+	unsigned int next;
+} steps[] = {
+	[EXCHANGE_JUDGE] = { "judge",
+	    TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) |
+		TO(EXCHANGE_OVER) },
+	[EXCHANGE_LEASE] = { "lease",
+	    TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
+	[EXCHANGE_CONNECT] = { "connect",
+	    TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
+	/* Back, when a pooled connection turned out to be closed. */
+	[EXCHANGE_OPEN] = { "open",
+	    TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OVER) },
+	[EXCHANGE_OVER] = { "over", 0 },
+};
+
+static_assert(sizeof(steps) / sizeof(steps[0]) == EXCHANGE_STATES,
+    "each state has a row");
+
+static void ask_lease(struct exchange *x);
+static void connect_origin(struct exchange *x, struct origin *o);
+
+void
+exchange_enter(struct exchange *x, enum exchange_state next)
+{
+	assert(steps[x->state].next & TO(next));
+	log_debug("exchange", "state=%s next=%s", steps[x->state].name,
+	    steps[next].name);
+	x->state = next;
+}
+
+static void
+on_buried(struct grave *grave)
+{
+	struct exchange *x = (struct exchange *)grave; /* its first member */
+
+	buf_done(&x->head);
+	buf_done(&x->authorization);
+	buf_done(&x->held);
+	free(x->target);
+	free(x);
+}
+
+/* Nothing of the origin or the broker is heard any more. */
+static void
+leave(struct exchange *x)
+{
+	struct origin *o = x->origin;
+
+	exchange_enter(x, EXCHANGE_OVER);
+	(void)event_del(&x->timer);
+	lease_cancel(x->lease);
+	x->lease = NULL;
+	x->origin = NULL;
+	if (o != NULL)
+		origin_release(o);
+	pool_bury(x->gate, &x->grave, on_buried);
+	x->ops->over(x->arg);
+}
+
+void
+exchange_finish(struct exchange *x)
+{
+	exchange_audit(x, REASON_NONE, false, "");
+	x->ops->end(x->arg);
+	leave(x);
+}
+
+static void
+complete(struct exchange *x, struct deny *d)
+{
+	d->method = span_of(x->method);
+	d->scheme = x->front.scheme;
+	d->host = x->host;
+	d->port = x->port;
+	d->path = x->path;
+	d->wants_json = x->wants_json;
+}
+
+void
+exchange_refuse(struct exchange *x, struct deny *d)
+{
+	if (!x->has_answered) {
+		complete(x, d);
+		x->status =
+		    d->status != 0 ? d->status : reason_http_status(d->reason);
+		x->ops->refuse(x->arg, d);
+	} else {
+		x->ops->cut(x->arg);
+	}
+	exchange_audit(x, d->reason, d->by_ceiling, d->detail);
+	leave(x);
+}
+
+void
+exchange_refuse_for(struct exchange *x, enum reason reason, const char *detail)
+{
+	struct deny d = deny_init(reason);
+
+	d.rule = x->verdict.rule;
+	d.file = x->verdict.file;
+	d.line = x->verdict.line;
+	d.detail = detail;
+	if (reason == REASON_CREDENTIAL_UNAVAILABLE ||
+	    reason == REASON_CREDENTIAL_MISUSE)
+		d.credential = x->verdict.credential;
+	exchange_refuse(x, &d);
+}
+
+/* --- the time-out of an exchange in which nothing moves --- */
+
+void
+exchange_alive(struct exchange *x)
+{
+	x->alive_ms = clock_mono_ms();
+}
+
+static void
+set_timer(struct exchange *x, uint64_t ms)
+{
+	struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
+		.tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
+	(void)event_add(&x->timer, &tv);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct exchange *x = arg;
+	uint64_t quiet = clock_mono_ms() - x->alive_ms;
+	uint64_t most = x->gate->limits.relay_idle_timeout_ms;
+
+	(void)fd;
+	(void)what;
+	/* Set once for an exchange: bytes only note when they came. */
+	if (quiet < most)
+		set_timer(x, most - quiet);
+	else
+		exchange_refuse_for(x, REASON_TIMEOUT, "");
+}
+
+/* --- from the request to the origin --- */
+
+static int
+keep_target(struct exchange *x, const struct http_request *req)
+{
+	size_t len = req->path.len + 1 + req->query.len;
+	struct wr w;
+
+	x->target = malloc(len + 1);
+	if (x->target == NULL)
+		return -ENOMEM;
+	w = wr_init(x->target, len + 1);
+	wr_bytes(&w, req->path.ptr, req->path.len);
+	wr_u8(&w, '?');
+	wr_bytes(&w, req->query.ptr, req->query.len);
+	wr_u8(&w, 0);
+	x->path = (struct span){ (uint8_t *)x->target, req->path.len };
+	x->query =
+	    (struct span){ x->path.ptr + req->path.len + 1, req->query.len };
+	x->has_query = req->has_query;
+	return 0;
+}
+
+static struct exchange *
+make(const struct exchange_front *front, const struct http_request *req,
+    const struct exchange_guest_ops *ops, void *arg)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+	struct wr w;
+	int rc;
+
+	if (x == NULL)
+		return NULL;
+	x->front = *front;
+	x->gate = front->gate;
+	x->ops = ops;
+	x->arg = arg;
+	x->started_ms = x->alive_ms = clock_mono_ms();
+	rc = event_assign(&x->timer, x->gate->base, -1, 0, on_timer, x);
+	assert(rc == 0);
+	w = wr_init(x->method, sizeof(x->method) - 1);
+	wr_bytes(&w, req->method.ptr,
+	    req->method.len < METHOD_NAME_SIZE ? req->method.len
+					       : METHOD_NAME_SIZE - 1);
+	x->known_method = req->known_method;
+	x->is_websocket = req->is_websocket;
+	x->wants_json = deny_wants_json(&req->fields);
+	x->framing = req->framing;
+	x->length = req->length;
+	x->is_up_whole = req->framing == HTTP_FRAMING_NONE ||
+	    (req->framing == HTTP_FRAMING_LENGTH && req->length == 0);
+	if (keep_target(x, req) != 0) {
+		free(x);
+		return NULL;
+	}
+	return x;
+}
+
+static enum reason
+check(struct exchange *x, const struct http_request *req, const char **detail)
+{
+	enum reason r = exchange_check_authority(x, req, detail);
+
+	if (r != REASON_NONE)
+		return r;
+	*detail = "";
+	if (!audit_is_ready(x->gate))
+		return REASON_AUDIT_UNAVAILABLE;
+	if (req->method.len >= METHOD_NAME_SIZE) {
+		*detail = "the method is too long";
+		return REASON_BAD_REQUEST;
+	}
+	/* It echoes what it was sent, credentials too (RFC 9110 9.3.8). */
+	if (req->known_method == HTTP_METHOD_TRACE)
+		return REASON_METHOD;
+	return REASON_NONE;
+}
+
+static enum reason
+check_verdict(const struct exchange *x, const struct verdict *v)
+{
+	if (v->action == ACTION_DENY)
+		return v->reason;
+	/* Nobody can be asked yet. */
+	if (v->action == ACTION_ASK)
+		return REASON_ASK_TIMEOUT;
+	if (x->is_websocket)
+		return REASON_WEBSOCKET;
+	if (v->credential[0] != '\0' && x->front.scheme != SCHEME_HTTPS)
+		return REASON_CREDENTIAL_MISUSE;
+	return REASON_NONE;
+}
+
+static void
+begin(struct exchange *x, const struct http_request *req)
+{
+	const char *detail = "";
+	enum reason r = check(x, req, &detail);
+	struct verdict v;
+	struct deny d;
+	int rc;
+
+	if (r != REASON_NONE) {
+		exchange_refuse_for(x, r, detail);
+		return;
+	}
+	v = exchange_judge(x);
+	exchange_keep_verdict(x, &v);
+	r = check_verdict(x, &v);
+	if (r != REASON_NONE) {
+		d = deny_of(&v);
+		d.reason = r;
+		exchange_refuse(x, &d);
+		return;
+	}
+	x->has_credential = v.credential[0] != '\0' &&
+	    inject_method_may_carry(req->known_method);
+	rc = exchange_write_head(x, req);
+	if (rc != 0) {
+		exchange_refuse_for(x, REASON_BAD_REQUEST,
+		    rc == -ENOMEM ? "out of memory" : "it cannot be rewritten");
+		return;
+	}
+	set_timer(x, x->gate->limits.relay_idle_timeout_ms);
+	if (x->has_credential)
+		ask_lease(x);
+	else
+		connect_origin(x, NULL);
+}
+
+int
+exchange_start(const struct exchange_front *front,
+    const struct http_request *req, const struct exchange_guest_ops *ops,
+    void *arg, struct exchange **slot)
+{
+	struct exchange *x = make(front, req, ops, arg);
+
+	if (x == NULL)
+		return -ENOMEM;
+	*slot = x;
+	begin(x, req);
+	return 0;
+}
+
+/* May the request be sent a second time (RFC 9110 9.2.2)? */
+static bool
+may_repeat(const struct exchange *x)
+{
+	return x->framing == HTTP_FRAMING_NONE &&
+	    (x->known_method == HTTP_METHOD_GET ||
+		x->known_method == HTTP_METHOD_HEAD ||
+		x->known_method == HTTP_METHOD_OPTIONS);
+}
+
+static void
+open_exchange(struct exchange *x)
+{
+	struct origin_request r = {
+		.head = buf_span(&x->head),
+		.has_credential = x->has_credential,
+		.method = x->known_method,
+		.framing = x->framing,
+		.length = x->length,
+	};
+
+	if (x->has_credential && clock_boot_ms() >= x->lease_ends_boot_ms) {
+		exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
+		    "its lease has ended");
+		return;
+	}
+	memcpy(x->address, origin_address(x->origin), sizeof(x->address));
+	if (origin_send_head(x->origin, &r) != 0) {
+		exchange_refuse_for(x, REASON_ORIGIN_UNREACHABLE,
+		    "out of memory");
+		return;
+	}
+	exchange_enter(x, EXCHANGE_OPEN);
+	exchange_alive(x);
+	if (x->is_up_whole)
+		origin_send_end(x->origin);
+	else
+		x->ops->want_body(x->arg);
+}
+
+static struct origin *
+find_origin(struct exchange *x)
+{
+	struct origin_key key = { .port = x->port, .scheme = x->front.scheme };
+	struct origin *o = NULL;
+
+	memcpy(key.host, x->host, sizeof(key.host));
+	if (x->has_credential)
+		memcpy(key.credential, x->verdict.credential,
+		    sizeof(key.credential));
+	if (!x->was_repeated)
+		o = pool_take(x->gate, &key,
+		    may_repeat(x) ? UINT64_MAX : IDLE_SAFE_MS);
+	return o != NULL ? o : origin_new(x->gate, &key);
+}
+
+/* o: from the pool or new; NULL finds one. */
+static void
+connect_origin(struct exchange *x, struct origin *o)
+{
+	x->origin = o != NULL ? o : find_origin(x);
+	if (x->origin != NULL && origin_address(x->origin)[0] != '\0') {
+		origin_adopt(x->origin, x);
+		open_exchange(x);
+		return;
+	}
+	exchange_enter(x, EXCHANGE_CONNECT);
+	if (x->origin == NULL || origin_connect(x->origin, x) != 0)
+		exchange_refuse_for(x, REASON_ORIGIN_UNREACHABLE,
+		    "out of memory");
+}
+
+void
+exchange_origin_ready(struct exchange *x)
+{
+	memcpy(x->address, origin_address(x->origin), sizeof(x->address));
+	open_exchange(x);
+}
+
+/* --- the credential --- */
+
+static void
+on_lease(const struct message_lease *lease, void *arg)
+{
+	struct exchange *x = arg;
+	struct origin *o;
+
+	x->lease = NULL;
+	if (lease->reason != REASON_NONE) {
+		exchange_refuse_for(x, lease->reason, "");
+		return;
+	}
+	x->lease_id = lease->lease_id;
+	x->lease_ends_boot_ms = lease->expires_boot_ms;
+	o = find_origin(x);
+	if (o == NULL ||
+	    injection_set(origin_injection(o), lease,
+		buf_span(&x->authorization)) != 0) {
+		origin_free(o);
+		exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
+		    "its value cannot be used");
+		return;
+	}
+	exchange_strip_head(x, lease);
+	connect_origin(x, o);
+}
+
+static void
+ask_lease(struct exchange *x)
+{
+	struct message_lease_request req = { .port = x->port,
+		.scheme = (uint8_t)x->front.scheme,
+		.path = x->path };
+	bool is_done = false;
+	struct lease_wait *wait;
+
+	if (x->path.len > LEASE_PATH_MAX_BYTES) {
+		exchange_refuse_for(x, REASON_CREDENTIAL_MISUSE,
+		    "the path is too long");
+		return;
+	}
+	memcpy(req.credential, x->verdict.credential, sizeof(req.credential));
+	memcpy(req.host, x->host, sizeof(req.host));
+	memcpy(req.method, x->method, sizeof(req.method));
+	exchange_enter(x, EXCHANGE_LEASE);
+	wait = lease_get(x->gate, &req, on_lease, x, &is_done);
+	/* When it is done, x may be over: the answer came from inside. */
+	if (is_done)
+		return;
+	x->lease = wait;
+	if (wait == NULL)
+		exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE, "");
+}
+
+/* --- bodies and ends --- */
+
+bool
+exchange_wants_body(const struct exchange *x)
+{
+	return x->state == EXCHANGE_OPEN && !x->is_up_whole;
+}
+
+size_t
+exchange_up(struct exchange *x, struct span data)
+{
+	size_t taken;
+
+	assert(exchange_wants_body(x));
+	exchange_alive(x);
+	taken = origin_send_body(x->origin, data);
+	x->up += taken;
+	return taken;
+}
+
+void
+exchange_up_end(struct exchange *x)
+{
+	x->is_up_whole = true;
+	if (x->state == EXCHANGE_OPEN)
+		origin_send_end(x->origin);
+}
+
+void
+exchange_origin_room(struct exchange *x)
+{
+	if (exchange_wants_body(x))
+		x->ops->resume_body(x->arg);
+}
+
+void
+exchange_origin_failed(struct exchange *x, enum reason reason, bool by_ceiling,
+    const char *detail, bool was_idle)
+{
+	struct origin *o = x->origin;
+	struct deny d;
+
+	if (was_idle && !x->was_repeated && may_repeat(x)) {
+		x->was_repeated = true;
+		x->origin = NULL;
+		origin_free(o);
+		if (x->has_credential)
+			ask_lease(x);
+		else
+			connect_origin(x, NULL);
+		return;
+	}
+	memcpy(x->address, origin_address(o), sizeof(x->address));
+	d = deny_init(reason);
+	d.by_ceiling = by_ceiling;
+	d.rule = x->verdict.rule;
+	d.file = x->verdict.file;
+	d.line = x->verdict.line;
+	d.detail = detail;
+	exchange_refuse(x, &d);
+}
+
+void
+exchange_reject(struct exchange *x, enum reason reason, const char *detail)
+{
+	exchange_refuse_for(x, reason, detail);
+}
+
+void
+exchange_abort(struct exchange *x, enum reason reason, const char *detail)
+{
+	struct origin *o = x->origin;
+
+	x->origin = NULL;
+	exchange_audit(x, reason, false, detail);
+	/* In the middle of something: never to be used again. */
+	origin_free(o);
+	leave(x);
+}
+
+void
+exchange_policy_changed(struct exchange *x)
+{
+	struct verdict v = exchange_judge(x);
+	bool is_same = strcmp(v.credential, x->verdict.credential) == 0;
+
+	if (v.action == ACTION_ALLOW && is_same)
+		return;
+	exchange_refuse_for(x, REASON_POLICY_RELOADED, "");
+}

@@ -1,0 +1,128 @@
+/*
+ * One request and its answer, between a guest's half and an origin's half.
+ * The halves know their version of HTTP; the exchange knows the verdict, the
+ * credential, the origin, time-outs and the audit record.
+ *
+ * The guest's half makes it, gives it the request and the pieces of its body,
+ * and is told by struct exchange_guest_ops what to answer. All calls of both
+ * directions may come from inside each other; an exchange that is over is
+ * buried (proxy/pool.h), so that none of them is left with freed memory.
+ *
+ * States: JUDGE, LEASE (asks the broker), CONNECT (dials, TLS), OPEN (head
+ * sent; bodies go both ways), OVER. exchange_enter() is the only writer.
+ */
+#ifndef TAPWARD_PROXY_EXCHANGE_H
+#define TAPWARD_PROXY_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proxy/deny.h"
+#include "proxy/gate.h"
+#include "proxy/origin.h"
+#include "wire/http.h"
+
+struct exchange;
+
+/* How the body of an answer ends. */
+enum exchange_body {
+	EXCHANGE_BODY_NONE, /* none, whatever a length says (HEAD, 304) */
+	EXCHANGE_BODY_LENGTH,
+	EXCHANGE_BODY_UNKNOWN, /* exchange_guest_ops.end tells */
+};
+
+/* Head of an answer. Borrowed until the callee returns. */
+struct exchange_head {
+	unsigned int status;
+	struct span reason;
+	struct http_fields fields; /* as they may be sent on */
+	enum exchange_body body;
+	bool has_length; /* to be declared; with BODY_NONE too */
+	uint64_t length;
+	/*
+	 * The request's body is not whole yet: the guest's connection must
+	 * not carry another request (RFC 9112 9.3).
+	 */
+	bool is_early;
+};
+
+/*
+ * What the guest's half does for an exchange; arg as given to exchange_start.
+ * None of them calls back into the exchange: it gathers, and goes on when the
+ * callback that is running has returned.
+ */
+struct exchange_guest_ops {
+	/* The request's body may come: says 100 if the guest waits for it. */
+	void (*want_body)(void *arg);
+	/* The origin takes body bytes again. */
+	void (*resume_body)(void *arg);
+	void (*head)(void *arg, const struct exchange_head *h);
+	/* Returns how many bytes were taken; the rest is offered again. */
+	size_t (*body)(void *arg, struct span data);
+	void (*end)(void *arg);
+	/* The answer broke off after its head: show that it is not whole. */
+	void (*cut)(void *arg);
+	/* Nothing was answered yet: answers this. */
+	void (*refuse)(void *arg, const struct deny *d);
+	/*
+	 * It is over and its record is written; after end, cut or refuse. The
+	 * guest's half forgets it.
+	 */
+	void (*over)(void *arg);
+};
+
+/* Where requests of one guest connection come from. */
+struct exchange_front {
+	struct gate *gate;
+	enum scheme scheme;
+	/*
+	 * What every request must name: the SNI, which is CONNECT's name too.
+	 * "": each request's own authority decides (plain HTTP).
+	 */
+	const char *host;
+	uint16_t port; /* that the guest dialled; 0: the request's own */
+	/* Set with the first record: the connection needs none of its own. */
+	bool *is_recorded;
+};
+
+/*
+ * Judges the request and goes on by itself. req is borrowed until it returns.
+ * *slot is set before any call of ops; ops->over may have been called when
+ * this returns. 0, or -ENOMEM (nothing was told to ops).
+ */
+int exchange_start(const struct exchange_front *front,
+    const struct http_request *req, const struct exchange_guest_ops *ops,
+    void *arg, struct exchange **slot);
+/* Bytes of the request's body; returns how many were taken. */
+size_t exchange_up(struct exchange *x, struct span data);
+void exchange_up_end(struct exchange *x);
+/* May exchange_up() be called now, and would it take something? */
+bool exchange_wants_body(const struct exchange *x);
+/* The guest's half takes answer bytes again. */
+void exchange_resume(struct exchange *x);
+/* The request turned out to be bad: refuses, or cuts, and ends. */
+void exchange_reject(struct exchange *x, enum reason reason,
+    const char *detail);
+/* The guest is gone: ends it without a word; ops->over comes. */
+void exchange_abort(struct exchange *x, enum reason reason, const char *detail);
+/* The policy was replaced: ends it if it is denied now. */
+void exchange_policy_changed(struct exchange *x);
+
+/* --- told by the origin's half --- */
+void exchange_origin_ready(struct exchange *x);
+/*
+ * detail is printable, of our own words; was_idle: not a byte of the answer
+ * was seen on a connection that had been idle.
+ */
+void exchange_origin_failed(struct exchange *x, enum reason reason,
+    bool by_ceiling, const char *detail, bool was_idle);
+void exchange_origin_head(struct exchange *x, const struct http_response *res);
+size_t exchange_origin_body(struct exchange *x, struct span data);
+/* The answer is whole. */
+void exchange_origin_end(struct exchange *x);
+/* The origin takes request bytes again. */
+void exchange_origin_room(struct exchange *x);
+/* Bytes moved: the time-out starts anew. */
+void exchange_alive(struct exchange *x);
+
+#endif

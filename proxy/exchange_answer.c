@@ -1,0 +1,230 @@
+/*
+ * The answer of an exchange: which of its fields go on, and the search for a
+ * credential that comes back. Nothing that was not searched reaches the
+ * guest's half.
+ */
+#include "proxy/exchange_private.h"
+
+#include <string.h>
+
+#include "wire/token.h"
+
+/* Answer bytes that wait to be taken, beside what may be a start of one. */
+#define HELD_MAX_BYTES 65536
+
+static const struct scan_forms *
+forms_of(const struct exchange *x)
+{
+	return &origin_injection(x->origin)->forms;
+}
+
+static bool
+holds_secret(const struct exchange *x, struct span s)
+{
+	size_t at, len;
+
+	return x->has_credential && scan_find(forms_of(x), s, &at, &len);
+}
+
+/*
+ * Fields of an origin that a guest does not get: ways around us, what looks
+ * like our own refusal, and a session made with the credential.
+ */
+static bool
+is_withheld(const struct exchange *x, struct span name)
+{
+	if (span_is_case(name, "alt-svc") ||
+	    span_is_case(name, "tapward-reason"))
+		return true;
+	return x->has_credential &&
+	    (http_name_aliases(name, "set-cookie") ||
+		http_name_aliases(name, "set-cookie2"));
+}
+
+/* False: a field that goes on holds the credential. */
+static bool
+take_fields(struct exchange *x, const struct http_response *res,
+    struct exchange_head *h)
+{
+	h->fields.count = 0;
+	if (holds_secret(x, res->reason))
+		return false;
+	for (size_t i = 0; i < res->fields.count; i++) {
+		const struct http_field *f = &res->fields.at[i];
+
+		if (!http_is_forwarded(&res->fields, f->name) ||
+		    is_withheld(x, f->name))
+			continue;
+		if (holds_secret(x, f->name) || holds_secret(x, f->value))
+			return false;
+		h->fields.at[h->fields.count++] = *f;
+	}
+	return true;
+}
+
+/* A length that is told of a body that does not come (HEAD, 304). */
+static void
+take_told_length(const struct http_response *res, struct exchange_head *h)
+{
+	const struct http_field *f =
+	    http_field_find(&res->fields, "content-length", 0);
+
+	h->has_length = f != NULL && res->status != 204 &&
+	    token_decimal(f->value, HTTP_LENGTH_MAX_BYTES, &h->length);
+}
+
+static void
+take_framing(const struct http_response *res, struct exchange_head *h)
+{
+	h->has_length = false;
+	switch (res->framing) {
+	case HTTP_FRAMING_NONE:
+		h->body = EXCHANGE_BODY_NONE;
+		take_told_length(res, h);
+		return;
+	case HTTP_FRAMING_LENGTH:
+		h->body = EXCHANGE_BODY_LENGTH;
+		h->has_length = true;
+		h->length = res->length;
+		return;
+	case HTTP_FRAMING_CHUNKED:
+	case HTTP_FRAMING_CLOSE:
+	case HTTP_FRAMING_TUNNEL:
+		h->body = EXCHANGE_BODY_UNKNOWN;
+		return;
+	}
+}
+
+/* Encoded although we asked for it plain: the search would be blind. */
+static bool
+is_blinding(const struct exchange *x, const struct http_response *res)
+{
+	const struct http_field *f;
+
+	if (!x->has_credential || res->framing == HTTP_FRAMING_NONE)
+		return false;
+	for (size_t i = 0;
+	     (f = http_field_find(&res->fields, "content-encoding", i)) != NULL;
+	     i++)
+		if (!span_is_case(f->value, "identity"))
+			return true;
+	return false;
+}
+
+void
+exchange_origin_head(struct exchange *x, const struct http_response *res)
+{
+	struct exchange_head h;
+
+	exchange_alive(x);
+	if (is_blinding(x, res)) {
+		exchange_refuse_for(x, REASON_BAD_RESPONSE,
+		    "encoded, so that it cannot be searched for the "
+		    "credential");
+		return;
+	}
+	if (!take_fields(x, res, &h)) {
+		exchange_refuse_for(x, REASON_CREDENTIAL_LEAK, "in its head");
+		return;
+	}
+	take_framing(res, &h);
+	h.status = res->status;
+	h.reason = res->reason;
+	h.is_early = !x->is_up_whole;
+	x->status = res->status;
+	x->has_answered = true;
+	x->ops->head(x->arg, &h);
+}
+
+/* Searches what is new in held; masks what is found. */
+static void
+search(struct exchange *x)
+{
+	const struct scan_forms *forms = forms_of(x);
+	struct span rest = buf_span(&x->held);
+	uint8_t *ptr = x->held.ptr + x->held.at + x->held_clean;
+	size_t at, len;
+
+	rest.ptr += x->held_clean;
+	rest.len -= x->held_clean;
+	while (scan_find(forms, rest, &at, &len)) {
+		memset(ptr + at, '*', len);
+		x->has_leaked = true;
+		ptr += at + len;
+		rest.ptr += at + len;
+		rest.len -= at + len;
+	}
+	x->held_clean = x->held.len - scan_tail(forms, rest);
+}
+
+bool
+exchange_give(struct exchange *x)
+{
+	struct span s = buf_span(&x->held);
+	size_t taken;
+
+	if (x->is_down_ending)
+		x->held_clean = s.len; /* no more comes: it is no start */
+	s.len = x->held_clean;
+	if (s.len > 0) {
+		taken = x->ops->body(x->arg, s);
+		x->down += taken;
+		x->held_clean -= taken;
+		buf_consume(&x->held, taken);
+	}
+	return x->held_clean == 0;
+}
+
+static size_t
+searched_body(struct exchange *x, struct span data)
+{
+	size_t most = HELD_MAX_BYTES + forms_of(x)->len_max;
+
+	if (data.len > most - x->held.len)
+		data.len = most - x->held.len;
+	if (data.len == 0)
+		return 0;
+	x->held.is_secret = true;
+	if (buf_append(&x->held, data) != 0) {
+		exchange_refuse_for(x, REASON_BAD_RESPONSE, "out of memory");
+		return 0;
+	}
+	search(x);
+	(void)exchange_give(x);
+	return data.len;
+}
+
+size_t
+exchange_origin_body(struct exchange *x, struct span data)
+{
+	size_t taken;
+
+	exchange_alive(x);
+	if (x->has_credential)
+		return searched_body(x, data);
+	taken = x->ops->body(x->arg, data);
+	x->down += taken;
+	return taken;
+}
+
+void
+exchange_origin_end(struct exchange *x)
+{
+	x->is_down_ending = true;
+	if (exchange_give(x))
+		exchange_finish(x);
+}
+
+void
+exchange_resume(struct exchange *x)
+{
+	bool is_empty;
+
+	if (x->state != EXCHANGE_OPEN)
+		return;
+	is_empty = exchange_give(x);
+	if (!x->is_down_ending)
+		origin_resume(x->origin);
+	else if (is_empty)
+		exchange_finish(x);
+}

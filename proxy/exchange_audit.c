@@ -1,0 +1,44 @@
+/*
+ * The one record that an exchange leaves.
+ */
+#include "proxy/exchange_private.h"
+
+#include "base/clock.h"
+#include "proxy/audit.h"
+
+void
+exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
+    const char *detail)
+{
+	struct audit_record r = audit_record_init(AUDIT_REQUEST);
+
+	/* A credential that came back was masked; the answer went on. */
+	r.verdict = reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
+	r.reason = reason == REASON_NONE && x->has_leaked
+	    ? REASON_CREDENTIAL_LEAK
+	    : reason;
+	r.by_ceiling = by_ceiling;
+	r.rule = x->verdict.rule[0] == '\0' ? "-" : x->verdict.rule;
+	r.file = x->verdict.file;
+	r.line = x->verdict.line;
+	r.host = span_of(x->host);
+	r.port = x->port;
+	r.method = span_of(x->method);
+	r.path = (struct span){ (const uint8_t *)x->target,
+		x->path.len + x->query.len + (x->has_query ? 1 : 0) };
+	r.status = (uint16_t)x->status;
+	r.up = x->up;
+	r.down = x->down;
+	r.ms = (uint32_t)(clock_mono_ms() - x->started_ms);
+	r.credential = x->has_credential ? x->verdict.credential : "";
+	r.lease = x->lease_id;
+	r.address = x->address;
+	r.detail = span_of(detail);
+	audit_send(x->gate, &r);
+	*x->front.is_recorded = true;
+	x->gate->status.requests++;
+	x->gate->status.up += x->up;
+	x->gate->status.down += x->down;
+	if (reason != REASON_NONE)
+		x->gate->status.denied++;
+}

@@ -1,0 +1,118 @@
+/*
+ * What the exchange*.c files share. For nobody else.
+ */
+#ifndef TAPWARD_PROXY_EXCHANGE_PRIVATE_H
+#define TAPWARD_PROXY_EXCHANGE_PRIVATE_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "proxy/buf.h"
+#include "proxy/exchange.h"
+#include "proxy/lease.h"
+#include "proxy/pool.h"
+
+enum exchange_state {
+	EXCHANGE_JUDGE,
+	EXCHANGE_LEASE,
+	EXCHANGE_CONNECT,
+	EXCHANGE_OPEN,
+	EXCHANGE_OVER,
+	EXCHANGE_STATES
+};
+
+/* A verdict whose texts are our own: a reload may take the policy away. */
+struct exchange_verdict {
+	enum action action;
+	bool by_ceiling;
+	char rule[RULE_NAME_SIZE];
+	char file[RULE_AT_SIZE];
+	uint32_t line;
+	char credential[CREDENTIAL_NAME_SIZE];
+};
+
+struct exchange {
+	struct grave grave; /* first: a grave is its exchange */
+	struct exchange_front front;
+	struct gate *gate;
+	const struct exchange_guest_ops *ops;
+	void *arg;
+	enum exchange_state state;
+	struct exchange_verdict verdict;
+
+	/* the request */
+	char method[METHOD_NAME_SIZE];
+	enum http_method known_method;
+	char host[HOST_NAME_SIZE];
+	uint16_t port;
+	char *target; /* path, then query */
+	struct span path, query;
+	bool has_query;
+	bool is_websocket;
+	bool wants_json;
+	enum http_framing framing;
+	uint64_t length;
+	struct buf head;          /* canonical, up to framing and end */
+	struct buf authorization; /* the guest's own, if it may be a pair */
+	bool is_up_whole;
+
+	/* the way to the origin */
+	bool has_credential; /* one is put in, and looked for in the answer */
+	bool was_repeated;
+	struct lease_wait *lease;
+	uint64_t lease_id;
+	uint64_t lease_ends_boot_ms;
+	struct origin *origin;
+	char address[ADDRESS_TEXT_SIZE];
+
+	/* the answer */
+	bool has_answered; /* its head is with the guest's half */
+	bool is_down_ending;
+	bool has_leaked;
+	struct buf held;   /* being searched for the credential */
+	size_t held_clean; /* bytes at its front that were, and may go */
+
+	struct event timer;
+	uint64_t alive_ms;
+	uint64_t started_ms;
+	unsigned int status;
+	uint64_t up, down;
+};
+
+/* --- exchange.c --- */
+void exchange_enter(struct exchange *x, enum exchange_state next);
+/*
+ * The three ends. refuse: an answer of ours, when none was begun; else the
+ * origin's is cut. d is completed from the request.
+ */
+void exchange_finish(struct exchange *x);
+void exchange_refuse(struct exchange *x, struct deny *d);
+void exchange_refuse_for(struct exchange *x, enum reason reason,
+    const char *detail);
+
+/* --- exchange_request.c --- */
+/*
+ * The canonical head into x->head: what may go on of the request's fields.
+ * 0, -ENOMEM, or -EMSGSIZE for what cannot be written.
+ */
+int exchange_write_head(struct exchange *x, const struct http_request *req);
+/* Takes the fields out of x->head that this lease strips. */
+void exchange_strip_head(struct exchange *x, const struct message_lease *l);
+/*
+ * Does the request name what its connection was made for? REASON_NONE,
+ * REASON_HOST_MISMATCH or REASON_BAD_REQUEST, and why.
+ */
+enum reason exchange_check_authority(struct exchange *x,
+    const struct http_request *req, const char **ret_detail);
+struct verdict exchange_judge(const struct exchange *x);
+void exchange_keep_verdict(struct exchange *x, const struct verdict *v);
+
+/* --- exchange_answer.c --- */
+/* Gives the guest's half what was searched; true when nothing is left. */
+bool exchange_give(struct exchange *x);
+
+/* --- exchange_audit.c --- */
+void exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
+    const char *detail);
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * The request of an exchange: whom it names, what the policy says, and its
+ * head in the one spelling that goes on.
+ */
+#include "proxy/exchange_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/http_write.h"
+#include "wire/path.h"
+
+static uint16_t
+usual_port(enum scheme s)
+{
+	return s == SCHEME_HTTP ? 80 : 443;
+}
+
+/* "http://" on plain HTTP, "https://" inside TLS; origin form says nothing. */
+static bool
+scheme_fits(const struct exchange *x, const struct http_request *req)
+{
+	switch (req->scheme) {
+	case HTTP_SCHEME_NONE:
+		return true;
+	case HTTP_SCHEME_HTTP:
+		return x->front.scheme == SCHEME_HTTP;
+	case HTTP_SCHEME_HTTPS:
+		return x->front.scheme == SCHEME_HTTPS;
+	}
+	return false;
+}
+
+enum reason
+exchange_check_authority(struct exchange *x, const struct http_request *req,
+    const char **ret_detail)
+{
+	const struct authority *a = &req->authority;
+	uint16_t port = x->front.port;
+
+	memcpy(x->host, a->host, sizeof(x->host));
+	if (port == 0)
+		port = a->has_port ? a->port : usual_port(x->front.scheme);
+	x->port = port;
+	if (req->known_method == HTTP_METHOD_CONNECT) {
+		*ret_detail = "CONNECT belongs on the proxy's own port";
+		return REASON_BAD_REQUEST;
+	}
+	if (!scheme_fits(x, req)) {
+		*ret_detail = "the target's scheme is not the connection's";
+		return REASON_BAD_REQUEST;
+	}
+	*ret_detail = "";
+	if (x->front.host[0] != '\0' && strcmp(a->host, x->front.host) != 0)
+		return REASON_HOST_MISMATCH;
+	if (a->has_port && a->port != port)
+		return REASON_HOST_MISMATCH;
+	return REASON_NONE;
+}
+
+struct verdict
+exchange_judge(const struct exchange *x)
+{
+	struct path_reading reading = path_read(x->path);
+	struct policy_request req = {
+		.host = x->host,
+		.port = x->port,
+		.scheme = x->front.scheme,
+		.method = span_of(x->method),
+		.path = x->path,
+		.query = x->query,
+		.has_query = x->has_query,
+		.is_websocket = x->is_websocket,
+		.is_ambiguous = reading.is_ambiguous,
+		.has_encoded_slash = reading.has_encoded_slash,
+	};
+
+	return policy_judge_request(&x->gate->pair, &req);
+}
+
+void
+exchange_keep_verdict(struct exchange *x, const struct verdict *v)
+{
+	struct exchange_verdict *k = &x->verdict;
+
+	k->action = v->action;
+	k->by_ceiling = v->by_ceiling;
+	k->line = v->line;
+	(void)snprintf(k->rule, sizeof(k->rule), "%s", v->rule);
+	(void)snprintf(k->file, sizeof(k->file), "%s", v->file);
+	(void)snprintf(k->credential, sizeof(k->credential), "%s",
+	    v->credential);
+}
+
+/* Answers to a request with a credential must be readable to the scan. */
+static bool
+is_for_the_scan(struct span name)
+{
+	return span_is_case(name, "accept-encoding");
+}
+
+static bool
+goes_on(const struct exchange *x, const struct http_request *req,
+    struct span name, bool strips)
+{
+	if (!http_is_forwarded(&req->fields, name))
+		return false;
+	if (strips && inject_is_stripped(name))
+		return false;
+	return !(x->has_credential && is_for_the_scan(name));
+}
+
+static size_t
+room_for(const struct http_request *req)
+{
+	size_t room = 512 + HOST_NAME_SIZE + req->method.len + req->path.len +
+	    req->query.len;
+
+	for (size_t i = 0; i < req->fields.count; i++)
+		room += req->fields.at[i].name.len +
+		    req->fields.at[i].value.len + 4;
+	return room;
+}
+
+static int
+keep_authorization(struct exchange *x, const struct http_request *req)
+{
+	const struct http_field *f =
+	    http_field_find(&req->fields, "authorization", 0);
+
+	if (!x->has_credential || f == NULL ||
+	    http_field_find(&req->fields, "authorization", 1) != NULL ||
+	    f->value.len > INJECT_BASIC_MAX)
+		return 0;
+	return buf_append(&x->authorization, f->value);
+}
+
+int
+exchange_write_head(struct exchange *x, const struct http_request *req)
+{
+	struct wr w = buf_write(&x->head, room_for(req));
+	bool strips =
+	    policy_has_credential_at(&x->gate->pair, x->host, x->port);
+	int rc;
+
+	http_write_request_line(&w, req->method, req->path, req->has_query,
+	    req->query);
+	http_write_host(&w, x->host, x->port, usual_port(x->front.scheme));
+	for (size_t i = 0; i < req->fields.count; i++) {
+		const struct http_field *f = &req->fields.at[i];
+
+		if (goes_on(x, req, f->name, strips))
+			http_write_field(&w, f->name, f->value);
+	}
+	if (x->has_credential)
+		http_write_text(&w, "Accept-Encoding", "identity");
+	rc = buf_write_end(&x->head, &w);
+	return rc == 0 ? keep_authorization(x, req) : rc;
+}
+
+/* Length of the first line of text, its CRLF included. */
+static size_t
+line_len(struct span text)
+{
+	const uint8_t *lf = memchr(text.ptr, '\n', text.len);
+
+	return lf == NULL ? text.len : (size_t)(lf - text.ptr) + 1;
+}
+
+static struct span
+name_of(struct span line)
+{
+	const uint8_t *colon = memchr(line.ptr, ':', line.len);
+
+	if (colon == NULL)
+		return (struct span){ line.ptr, 0 };
+	return (struct span){ line.ptr, (size_t)(colon - line.ptr) };
+}
+
+void
+exchange_strip_head(struct exchange *x, const struct message_lease *l)
+{
+	struct span all = buf_span(&x->head);
+	size_t at = line_len(all); /* the request line stays */
+	size_t kept = at;
+
+	/* What we wrote ourselves: one line for each field. */
+	while (at < all.len) {
+		struct span line = { all.ptr + at, all.len - at };
+
+		line.len = line_len(line);
+		if (!inject_is_stripped_by(l, name_of(line))) {
+			memmove(x->head.ptr + x->head.at + kept, line.ptr,
+			    line.len);
+			kept += line.len;
+		}
+		at += line.len;
+	}
+	x->head.len = kept;
+}

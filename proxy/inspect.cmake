@@ -1,0 +1,53 @@
+# What looks into a connection: TLS, HTTP, credentials. And tapward-ca.
+
+tapward_library(tapward_roots
+	SOURCES roots.c
+	LINK tapward_base PkgConfig::SSL PkgConfig::CRYPTO)
+
+tapward_library(tapward_x509
+	SOURCES x509_make.c
+	LINK PkgConfig::CRYPTO)
+
+tapward_library(tapward_ca_make
+	SOURCES ca_make.c roots_build.c
+	LINK tapward_x509 tapward_base PkgConfig::CRYPTO)
+
+tapward_library(tapward_inspect
+	SOURCES
+		buf.c
+		deny.c
+		exchange.c
+		exchange_answer.c
+		exchange_audit.c
+		exchange_request.c
+		h1_guest.c
+		h1_guest_answer.c
+		h1_guest_head.c
+		inject.c
+		inspect.c
+		origin.c
+		origin_answer.c
+		pool.c
+		scan.c
+		stream.c
+		tls_ca.c
+		tls_guest.c
+		tls_leaf.c
+		tls_origin.c
+	LINK tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
+		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO)
+
+tapward_program(tapward-ca
+	DESTINATION ${TAPWARD_LIBEXECDIR}
+	SOURCES ca_main.c
+	LINK tapward_ca_make tapward_base PkgConfig::CRYPTO)
+
+# The inspected path in which the test plays everybody else.
+tapward_library(tapward_inspect_fixture
+	SOURCES ${PROJECT_SOURCE_DIR}/tests/unit/inspect_fixture.c
+	LINK tapward_inspect tapward_ca_make tapward_compile_lib
+		PkgConfig::CMOCKA)
+
+foreach(module inspect)
+	tapward_unit_test(${module} LINK tapward_inspect_fixture)
+endforeach()

@@ -1,0 +1,465 @@
+/*
+ * The origin's half in HTTP/1.1, see origin.h: connecting, sending, the end.
+ * What comes back is in origin_answer.c.
+ */
+#include "proxy/origin_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "proxy/exchange.h"
+
+/* Request bytes that may wait for the origin to take them. */
+#define OUT_MAX_BYTES 65536
+/* Longest an idle connection is kept, whatever the limits say. */
+#define IDLE_MAX_MS 60000
+
+static void on_stream_ready(struct stream *s, void *arg);
+
+static void
+set_timer(struct origin *o, uint32_t ms)
+{
+	struct timeval tv = { .tv_sec = ms / 1000,
+		.tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
+	(void)event_add(&o->timer, &tv);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct origin *o = arg;
+
+	(void)fd;
+	(void)what;
+	if (o->state == ORIGIN_IDLE) {
+		pool_drop(o->gate, o);
+		origin_free(o);
+		return;
+	}
+	assert(o->state == ORIGIN_TLS);
+	exchange_origin_failed(o->x, REASON_TIMEOUT, false,
+	    "TLS handshake with the origin", false);
+}
+
+/* What was gathered in this turn goes out. */
+static void
+on_kick(evutil_socket_t fd, short what, void *arg)
+{
+	struct origin *o = arg;
+
+	(void)fd;
+	(void)what;
+	if (o->state == ORIGIN_ASKED || o->state == ORIGIN_ANSWER)
+		origin_write(o);
+}
+
+struct origin *
+origin_new(struct gate *g, const struct origin_key *key)
+{
+	struct origin *o = calloc(1, sizeof(*o));
+	int rc;
+
+	if (o == NULL)
+		return NULL;
+	o->gate = g;
+	o->key = *key;
+	o->fd = -1;
+	o->policy_generation = g->policy_generation;
+	rc = event_assign(&o->timer, g->base, -1, 0, on_timer, o);
+	assert(rc == 0);
+	rc = event_assign(&o->kick, g->base, -1, 0, on_kick, o);
+	assert(rc == 0);
+	return o;
+}
+
+static void
+on_buried(struct grave *grave)
+{
+	struct origin *o = (struct origin *)grave; /* its first member */
+
+	buf_done(&o->in);
+	buf_done(&o->out);
+	injection_done(&o->injection);
+	free(o);
+}
+
+void
+origin_free(struct origin *o)
+{
+	if (o == NULL || o->state == ORIGIN_DEAD)
+		return;
+	o->state = ORIGIN_DEAD;
+	o->x = NULL;
+	dial_cancel(o->dial);
+	o->dial = NULL;
+	(void)event_del(&o->timer);
+	(void)event_del(&o->kick);
+	if (o->has_stream) {
+		if (o->stream.ssl != NULL)
+			tls_origin_done(o->stream.ssl);
+		stream_done(&o->stream);
+	}
+	fd_close(&o->fd);
+	pool_bury(o->gate, &o->grave, on_buried);
+}
+
+const struct origin_key *
+origin_key(const struct origin *o)
+{
+	return &o->key;
+}
+
+uint32_t
+origin_policy_generation(const struct origin *o)
+{
+	return o->policy_generation;
+}
+
+struct injection *
+origin_injection(struct origin *o)
+{
+	return &o->injection;
+}
+
+const char *
+origin_address(const struct origin *o)
+{
+	return o->address;
+}
+
+uint64_t
+origin_idle_ms(const struct origin *o)
+{
+	return clock_mono_ms() - o->idle_since_ms;
+}
+
+struct origin **
+origin_next(struct origin *o)
+{
+	return &o->next;
+}
+
+struct origin **
+origin_prev(struct origin *o)
+{
+	return &o->prev;
+}
+
+static void
+handshake(struct origin *o)
+{
+	char text[96];
+
+	switch (stream_handshake(&o->stream)) {
+	case STREAM_AGAIN:
+		return;
+	case STREAM_OK:
+		break;
+	case STREAM_END:
+	case STREAM_CUT:
+	case STREAM_FAILED:
+		tls_origin_failure(o->stream.ssl, text, sizeof(text));
+		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false, text,
+		    false);
+		return;
+	}
+	(void)event_del(&o->timer);
+	if (!tls_origin_is_usable(o->stream.ssl)) {
+		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false,
+		    "the origin chose a protocol that was not offered", false);
+		return;
+	}
+	o->state = ORIGIN_READY;
+	exchange_origin_ready(o->x);
+}
+
+static void
+start_tls(struct origin *o)
+{
+	SSL *ssl =
+	    tls_origin_new(o->gate, o->fd, o->key.host, o->key.port, &o->tls);
+
+	if (ssl == NULL) {
+		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false,
+		    "out of memory", false);
+		return;
+	}
+	stream_init(&o->stream, o->gate->base, o->fd, ssl, on_stream_ready, o);
+	o->has_stream = true;
+	o->state = ORIGIN_TLS;
+	set_timer(o, o->gate->limits.tls_timeout_ms);
+	handshake(o);
+}
+
+static void
+on_dialed(const struct message_dialed *d, int fd, void *arg)
+{
+	struct origin *o = arg;
+
+	o->dial = NULL;
+	o->fd = fd;
+	memcpy(o->address, d->address, sizeof(o->address));
+	if (d->reason != REASON_NONE) {
+		exchange_origin_failed(o->x, d->reason, d->by_ceiling, "",
+		    false);
+		return;
+	}
+	if (o->key.scheme == SCHEME_HTTPS) {
+		start_tls(o);
+		return;
+	}
+	stream_init(&o->stream, o->gate->base, o->fd, NULL, on_stream_ready, o);
+	o->has_stream = true;
+	o->state = ORIGIN_READY;
+	exchange_origin_ready(o->x);
+}
+
+int
+origin_connect(struct origin *o, struct exchange *x)
+{
+	assert(o->state == ORIGIN_NEW);
+	o->x = x;
+	o->state = ORIGIN_DIAL;
+	o->dial = dial_start(o->gate, o->key.host, o->key.port, o->key.scheme,
+	    on_dialed, o);
+	return o->dial == NULL ? -ENOMEM : 0;
+}
+
+void
+origin_adopt(struct origin *o, struct exchange *x)
+{
+	assert(o->state == ORIGIN_IDLE);
+	(void)event_del(&o->timer);
+	o->x = x;
+	o->state = ORIGIN_READY;
+	o->was_idle = true;
+}
+
+static void
+kick(struct origin *o)
+{
+	event_active(&o->kick, 0, 0);
+}
+
+static int
+write_framing(struct buf *out, const struct origin_request *r)
+{
+	struct wr w = buf_write(out, 64);
+
+	switch (r->framing) {
+	case HTTP_FRAMING_LENGTH:
+		http_write_length(&w, r->length);
+		break;
+	case HTTP_FRAMING_CHUNKED:
+		http_write_text(&w, "Transfer-Encoding", "chunked");
+		break;
+	case HTTP_FRAMING_NONE:
+	case HTTP_FRAMING_CLOSE:
+	case HTTP_FRAMING_TUNNEL:
+		break;
+	}
+	http_write_end(&w);
+	return buf_write_end(out, &w);
+}
+
+int
+origin_send_head(struct origin *o, const struct origin_request *r)
+{
+	struct span line = secret_span(&o->injection.line);
+	int rc;
+
+	assert(o->state == ORIGIN_READY && o->out.len == 0);
+	/* From here on what leaves the buffer is wiped. */
+	o->out.is_secret = r->has_credential;
+	rc = buf_append(&o->out, r->head);
+	if (rc == 0 && r->has_credential)
+		rc = buf_append(&o->out, line);
+	if (rc == 0)
+		rc = write_framing(&o->out, r);
+	if (rc != 0)
+		return rc;
+	o->method = r->method;
+	o->up_framing = r->framing;
+	o->up_left = r->framing == HTTP_FRAMING_LENGTH ? r->length : 0;
+	o->is_up_whole = false;
+	o->is_up_blocked = false;
+	o->has_answer_bytes = false;
+	origin_answer_begin(o);
+	o->state = ORIGIN_ASKED;
+	kick(o);
+	return 0;
+}
+
+static size_t
+room(const struct origin *o)
+{
+	return o->out.len >= OUT_MAX_BYTES ? 0 : OUT_MAX_BYTES - o->out.len;
+}
+
+static int
+append_chunk(struct buf *out, struct span data)
+{
+	uint8_t size[CHUNKED_HEADER_SIZE];
+	size_t len = chunked_header(data.len, size);
+	int rc = buf_append(out, (struct span){ size, len });
+
+	if (rc == 0)
+		rc = buf_append(out, data);
+	if (rc == 0)
+		rc = buf_append(out, span_of("\r\n"));
+	return rc;
+}
+
+size_t
+origin_send_body(struct origin *o, struct span data)
+{
+	int rc;
+
+	/* It may answer all the same: what it does not want is dropped. */
+	if (o->is_write_failed)
+		return data.len;
+	if (data.len > room(o))
+		data.len = room(o);
+	if (data.len == 0) {
+		o->is_up_blocked = true;
+		return 0;
+	}
+	if (o->up_framing == HTTP_FRAMING_LENGTH) {
+		assert(data.len <= o->up_left);
+		o->up_left -= data.len;
+		rc = buf_append(&o->out, data);
+	} else {
+		rc = append_chunk(&o->out, data);
+	}
+	if (rc != 0) {
+		/* A piece is missing: nothing may follow it. */
+		o->is_write_failed = true;
+		buf_done(&o->out);
+	}
+	kick(o);
+	return data.len;
+}
+
+void
+origin_send_end(struct origin *o)
+{
+	o->is_up_whole = true;
+	if (o->up_framing != HTTP_FRAMING_CHUNKED || o->is_write_failed)
+		return;
+	if (buf_append(&o->out, span_of(CHUNKED_END)) != 0)
+		o->is_write_failed = true;
+	kick(o);
+}
+
+void
+origin_write(struct origin *o)
+{
+	enum stream_result r = STREAM_OK;
+	size_t len = 0;
+
+	while (o->out.len > 0 && r == STREAM_OK) {
+		r = stream_write(&o->stream, buf_span(&o->out), &len);
+		if (r == STREAM_OK) {
+			buf_consume(&o->out, len);
+			exchange_alive(o->x);
+		}
+	}
+	if (r != STREAM_OK && r != STREAM_AGAIN) {
+		/*
+		 * It has closed while the request went out: its answer may
+		 * be there to be read (a 413), and then says why.
+		 */
+		o->is_write_failed = true;
+		buf_done(&o->out);
+	}
+	if (o->is_up_blocked && o->out.len <= OUT_MAX_BYTES / 2) {
+		o->is_up_blocked = false;
+		exchange_origin_room(o->x);
+	}
+}
+
+void
+origin_resume(struct origin *o)
+{
+	if (o->state != ORIGIN_ASKED && o->state != ORIGIN_ANSWER)
+		return;
+	stream_set_reading(&o->stream, true);
+	origin_answer_run(o);
+}
+
+/*
+ * An idle one may send a session ticket; anything else is its end, or an
+ * answer to nothing.
+ */
+static void
+read_idle(struct origin *o)
+{
+	uint8_t byte;
+	size_t len;
+
+	if (stream_read(&o->stream, &byte, sizeof(byte), &len) == STREAM_AGAIN)
+		return;
+	pool_drop(o->gate, o);
+	origin_free(o);
+}
+
+static void
+on_stream_ready(struct stream *s, void *arg)
+{
+	struct origin *o = arg;
+
+	(void)s;
+	switch (o->state) {
+	case ORIGIN_TLS:
+		handshake(o);
+		return;
+	case ORIGIN_IDLE:
+		read_idle(o);
+		return;
+	case ORIGIN_ASKED:
+	case ORIGIN_ANSWER:
+		origin_write(o);
+		if (o->state == ORIGIN_ASKED || o->state == ORIGIN_ANSWER)
+			origin_answer_read(o);
+		return;
+	case ORIGIN_READY:
+	case ORIGIN_ENDED:
+	case ORIGIN_NEW:
+	case ORIGIN_DIAL:
+	case ORIGIN_DEAD:
+		return;
+	}
+}
+
+static bool
+may_serve_again(const struct origin *o)
+{
+	return o->state == ORIGIN_ENDED && o->keeps && o->is_up_whole &&
+	    !o->is_write_failed && o->out.len == 0 && o->in.len == 0 &&
+	    !stream_has_more(&o->stream);
+}
+
+void
+origin_release(struct origin *o)
+{
+	uint32_t ms = o->gate->limits.idle_timeout_ms;
+
+	if (!may_serve_again(o)) {
+		origin_free(o);
+		return;
+	}
+	buf_done(&o->in);
+	buf_done(&o->out);
+	o->x = NULL;
+	o->state = ORIGIN_IDLE;
+	o->idle_since_ms = clock_mono_ms();
+	stream_set_reading(&o->stream, true);
+	set_timer(o, ms < IDLE_MAX_MS ? ms : IDLE_MAX_MS);
+	pool_put(o->gate, o);
+}

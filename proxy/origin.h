@@ -1,0 +1,79 @@
+/*
+ * The origin's half of an exchange: a connection to (host, port), dialled,
+ * TLS verified, that carries one request and its answer at a time. Today
+ * HTTP/1.1; what it tells the exchange names no version.
+ */
+#ifndef TAPWARD_PROXY_ORIGIN_H
+#define TAPWARD_PROXY_ORIGIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/names.h"
+#include "proxy/gate.h"
+#include "proxy/inject.h"
+#include "wire/http.h"
+
+struct exchange;
+struct origin;
+
+/* What a connection may be used for; also the pool's key. */
+struct origin_key {
+	char host[HOST_NAME_SIZE]; /* canonical */
+	uint16_t port;
+	enum scheme scheme;                    /* SCHEME_HTTPS or SCHEME_HTTP */
+	char credential[CREDENTIAL_NAME_SIZE]; /* "" without one */
+};
+
+/* NULL when memory is short. Nothing is dialled yet. */
+struct origin *origin_new(struct gate *g, const struct origin_key *key);
+/* Closes the connection; NULL is fine. Nothing is told any more. */
+void origin_free(struct origin *o);
+const struct origin_key *origin_key(const struct origin *o);
+/* Under which g->policy_generation it was dialled. */
+uint32_t origin_policy_generation(const struct origin *o);
+/* What the credential it carries looks like; empty at first. */
+struct injection *origin_injection(struct origin *o);
+/* "192.0.2.1:443", "" until connected. */
+const char *origin_address(const struct origin *o);
+/* How long it has been idle in the pool. */
+uint64_t origin_idle_ms(const struct origin *o);
+/* The pool's links. */
+struct origin **origin_next(struct origin *o);
+struct origin **origin_prev(struct origin *o);
+
+/*
+ * Dials, and does the TLS handshake; then exchange_origin_ready(), or
+ * exchange_origin_failed(). Never from inside. 0 or -ENOMEM.
+ */
+int origin_connect(struct origin *o, struct exchange *x);
+/* An idle one that the pool gave is x's now. */
+void origin_adopt(struct origin *o, struct exchange *x);
+
+/*
+ * Sends the head: head is the canonical one without framing and final empty
+ * line; the line of the injection goes behind it if has_credential. framing
+ * and length say what follows. What is sent in one turn of the loop goes out
+ * together at its end. 0 or -ENOMEM.
+ */
+struct origin_request {
+	struct span head;
+	bool has_credential;
+	enum http_method method;
+	enum http_framing framing;
+	uint64_t length;
+};
+int origin_send_head(struct origin *o, const struct origin_request *r);
+/* Body bytes; returns how many were taken. */
+size_t origin_send_body(struct origin *o, struct span data);
+/* The body is whole. */
+void origin_send_end(struct origin *o);
+/* The guest's half takes answer bytes again. */
+void origin_resume(struct origin *o);
+/*
+ * The exchange is over. Into the pool if the answer ended cleanly and the
+ * origin keeps the connection, else closed. o is gone for the caller.
+ */
+void origin_release(struct origin *o);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * What origin.c and origin_answer.c share. For nobody else.
+ *
+ * States: NEW, DIAL (asked the dialler), TLS (handshake), READY (nothing
+ * sent), ASKED (head sent, no whole head came back), ANSWER (its body), ENDED
+ * (all of it was taken), IDLE (in the pool), DEAD (buried).
+ */
+#ifndef TAPWARD_PROXY_ORIGIN_PRIVATE_H
+#define TAPWARD_PROXY_ORIGIN_PRIVATE_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "proxy/buf.h"
+#include "proxy/dial.h"
+#include "proxy/origin.h"
+#include "proxy/pool.h"
+#include "proxy/stream.h"
+#include "proxy/tls.h"
+#include "wire/chunked.h"
+#include "wire/http_write.h"
+
+enum origin_state {
+	ORIGIN_NEW,
+	ORIGIN_DIAL,
+	ORIGIN_TLS,
+	ORIGIN_READY,
+	ORIGIN_ASKED,
+	ORIGIN_ANSWER,
+	ORIGIN_ENDED,
+	ORIGIN_IDLE,
+	ORIGIN_DEAD,
+};
+
+struct origin {
+	struct grave grave; /* first: a grave is its origin */
+	struct gate *gate;
+	struct origin_key key;
+	struct origin *next, *prev;
+	uint32_t policy_generation;
+	enum origin_state state;
+	struct exchange *x; /* NULL while idle */
+	struct injection injection;
+
+	struct dial *dial;
+	int fd;
+	char address[ADDRESS_TEXT_SIZE];
+	struct tls_origin tls;
+	struct stream stream;
+	bool has_stream;
+	struct event timer; /* of the handshake, or of being idle */
+	struct event kick;
+	uint64_t idle_since_ms;
+	bool was_idle; /* this exchange found it in the pool */
+
+	/* the request */
+	struct buf out;
+	enum http_method method;
+	enum http_framing up_framing;
+	uint64_t up_left;
+	bool is_up_whole;
+	bool is_up_blocked; /* the exchange waits for room */
+	bool is_write_failed;
+
+	/* the answer */
+	struct buf in;
+	struct http_scan scan;
+	unsigned int interim_count;
+	bool has_answer_bytes;
+	bool keeps; /* the connection can carry another exchange */
+	enum http_framing framing;
+	uint64_t left; /* of the body, or of what is ready */
+	struct chunked chunked;
+	size_t ready; /* decoded bytes at the front of in */
+	bool is_chunked_done;
+};
+
+/* origin.c: writes what is in out. */
+void origin_write(struct origin *o);
+
+/* origin_answer.c */
+void origin_answer_begin(struct origin *o);
+/* Reads what is there, and goes on. */
+void origin_answer_read(struct origin *o);
+/* Goes on with what was read before. */
+void origin_answer_run(struct origin *o);
+
+#endif

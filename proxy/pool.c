@@ -1,0 +1,157 @@
+/*
+ * Idle connections to origins, see pool.h.
+ */
+#include "proxy/pool.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pool {
+	struct origin *newest, *oldest;
+	size_t count;
+	struct grave *graves;
+	struct event *burial;
+};
+
+static void
+on_burial(evutil_socket_t fd, short what, void *arg)
+{
+	struct pool *p = arg;
+
+	(void)fd;
+	(void)what;
+	while (p->graves != NULL) {
+		struct grave *g = p->graves;
+
+		p->graves = g->next;
+		g->free(g);
+	}
+}
+
+int
+pool_new(struct gate *g)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return -ENOMEM;
+	p->burial = event_new(g->base, -1, 0, on_burial, p);
+	if (p->burial == NULL) {
+		free(p);
+		return -ENOMEM;
+	}
+	g->pool = p;
+	return 0;
+}
+
+void
+pool_free(struct gate *g)
+{
+	if (g->pool == NULL)
+		return;
+	pool_flush(g);
+	on_burial(-1, 0, g->pool);
+	event_free(g->pool->burial);
+	free(g->pool);
+	g->pool = NULL;
+}
+
+static void
+unlink_origin(struct pool *p, struct origin *o)
+{
+	struct origin *newer = *origin_prev(o), *older = *origin_next(o);
+
+	if (newer != NULL)
+		*origin_next(newer) = older;
+	else
+		p->newest = older;
+	if (older != NULL)
+		*origin_prev(older) = newer;
+	else
+		p->oldest = newer;
+	p->count--;
+}
+
+static bool
+key_is(const struct origin_key *a, const struct origin_key *b)
+{
+	return a->port == b->port && a->scheme == b->scheme &&
+	    strcmp(a->host, b->host) == 0 &&
+	    strcmp(a->credential, b->credential) == 0;
+}
+
+struct origin *
+pool_take(struct gate *g, const struct origin_key *key, uint64_t idle_max_ms)
+{
+	struct origin *o = g->pool->newest;
+
+	while (o != NULL) {
+		struct origin *older = *origin_next(o);
+
+		if (origin_policy_generation(o) != g->policy_generation) {
+			unlink_origin(g->pool, o);
+			origin_free(o);
+		} else if (key_is(origin_key(o), key) &&
+		    origin_idle_ms(o) < idle_max_ms) {
+			unlink_origin(g->pool, o);
+			return o;
+		}
+		o = older;
+	}
+	return NULL;
+}
+
+void
+pool_put(struct gate *g, struct origin *o)
+{
+	struct pool *p = g->pool;
+
+	*origin_prev(o) = NULL;
+	*origin_next(o) = p->newest;
+	if (p->newest != NULL)
+		*origin_prev(p->newest) = o;
+	else
+		p->oldest = o;
+	p->newest = o;
+	p->count++;
+	if (p->count > POOL_IDLE_MAX) {
+		o = p->oldest;
+		unlink_origin(p, o);
+		origin_free(o);
+	}
+}
+
+void
+pool_drop(struct gate *g, struct origin *o)
+{
+	unlink_origin(g->pool, o);
+}
+
+void
+pool_flush(struct gate *g)
+{
+	while (g->pool->newest != NULL) {
+		struct origin *o = g->pool->newest;
+
+		unlink_origin(g->pool, o);
+		origin_free(o);
+	}
+}
+
+size_t
+pool_count(const struct gate *g)
+{
+	return g->pool->count;
+}
+
+void
+pool_bury(struct gate *g, struct grave *grave,
+    void (*free_grave)(struct grave *grave))
+{
+	grave->free = free_grave;
+	grave->next = g->pool->graves;
+	g->pool->graves = grave;
+	event_active(g->pool->burial, 0, 0);
+}

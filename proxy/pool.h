@@ -1,0 +1,50 @@
+/*
+ * Idle connections to origins that may carry another exchange, and the burial
+ * of objects that are still on the stack.
+ *
+ * A connection is found again only by the name that its certificate was
+ * verified for, port, scheme and credential, and only under the policy it was
+ * made under: a pool keyed by less has sent a secret to the wrong origin.
+ */
+#ifndef TAPWARD_PROXY_POOL_H
+#define TAPWARD_PROXY_POOL_H
+
+#include <stddef.h>
+
+#include "proxy/gate.h"
+#include "proxy/origin.h"
+
+/* Idle ones a gate keeps, the oldest goes first. */
+#define POOL_IDLE_MAX 64
+
+/* Makes g->pool. 0 or -ENOMEM. */
+int pool_new(struct gate *g);
+void pool_free(struct gate *g);
+
+/*
+ * The youngest that fits and was idle for less than idle_max_ms, no longer
+ * the pool's; NULL without one.
+ */
+struct origin *pool_take(struct gate *g, const struct origin_key *key,
+    uint64_t idle_max_ms);
+/* Takes an idle origin. */
+void pool_put(struct gate *g, struct origin *o);
+/* It ended by itself while it was idle: takes it out, does not free it. */
+void pool_drop(struct gate *g, struct origin *o);
+/* Ends all idle ones. */
+void pool_flush(struct gate *g);
+size_t pool_count(const struct gate *g);
+
+/* Embedded in what is buried. */
+struct grave {
+	struct grave *next;
+	void (*free)(struct grave *g);
+};
+/*
+ * Calls free(grave) when the callback that is running has returned to the
+ * event loop, so that no caller up the stack is left with a freed object.
+ */
+void pool_bury(struct gate *g, struct grave *grave,
+    void (*free)(struct grave *grave));
+
+#endif

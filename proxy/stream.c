@@ -1,0 +1,259 @@
+/*
+ * A non-blocking stream, see stream.h.
+ */
+#include "proxy/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *s = arg;
+
+	(void)fd;
+	(void)what;
+	s->on_ready(s, s->arg);
+}
+
+void
+stream_init(struct stream *s, struct event_base *base, int fd, SSL *ssl,
+    stream_ready *on_ready, void *arg)
+{
+	int rc;
+
+	*s = (struct stream){ .fd = fd,
+		.ssl = ssl,
+		.on_ready = on_ready,
+		.arg = arg };
+	rc = event_assign(&s->read_event, base, fd, EV_READ | EV_PERSIST,
+	    on_event, s);
+	assert(rc == 0);
+	rc = event_assign(&s->write_event, base, fd, EV_WRITE, on_event, s);
+	assert(rc == 0);
+	stream_set_reading(s, true);
+}
+
+void
+stream_done(struct stream *s)
+{
+	(void)event_del(&s->read_event);
+	(void)event_del(&s->write_event);
+	SSL_free(s->ssl);
+	s->ssl = NULL;
+	s->is_reading = false;
+}
+
+void
+stream_set_owner(struct stream *s, stream_ready *on_ready, void *arg)
+{
+	s->on_ready = on_ready;
+	s->arg = arg;
+}
+
+void
+stream_set_reading(struct stream *s, bool on)
+{
+	if (s->is_reading == on)
+		return;
+	/* A failure leaves the time-out to end the connection. */
+	if (on)
+		(void)event_add(&s->read_event, NULL);
+	else
+		(void)event_del(&s->read_event);
+	s->is_reading = on;
+}
+
+static void
+wait_to_write(struct stream *s)
+{
+	(void)event_add(&s->write_event, NULL);
+}
+
+static enum stream_result
+fail(struct stream *s)
+{
+	s->is_failed = true;
+	return STREAM_FAILED;
+}
+
+/* What a call of OpenSSL that did not succeed means. */
+static enum stream_result
+tls_result(struct stream *s, int rc)
+{
+	unsigned long e;
+
+	switch (SSL_get_error(s->ssl, rc)) {
+	case SSL_ERROR_WANT_READ:
+		return STREAM_AGAIN;
+	case SSL_ERROR_WANT_WRITE:
+		wait_to_write(s);
+		return STREAM_AGAIN;
+	case SSL_ERROR_ZERO_RETURN:
+		return STREAM_END;
+	case SSL_ERROR_SSL:
+		e = ERR_peek_error();
+		if (ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+			ERR_clear_error();
+			s->is_failed = true;
+			return STREAM_CUT;
+		}
+		return fail(s);
+	default: /* SSL_ERROR_SYSCALL, and what OpenSSL may yet invent */
+		return fail(s);
+	}
+}
+
+enum stream_result
+stream_handshake(struct stream *s)
+{
+	int rc;
+
+	ERR_clear_error();
+	rc = SSL_do_handshake(s->ssl);
+	if (rc == 1)
+		return STREAM_OK;
+	return tls_result(s, rc);
+}
+
+static enum stream_result
+tls_read(struct stream *s, void *buf, size_t size, size_t *ret_len)
+{
+	size_t len = 0;
+	int rc;
+
+	/* A failed call reports any older error in the queue as its own. */
+	ERR_clear_error();
+	rc = SSL_read_ex(s->ssl, buf, size, &len);
+	if (rc != 1) {
+		s->has_more = false;
+		return tls_result(s, rc);
+	}
+	s->has_more = SSL_has_pending(s->ssl) == 1;
+	*ret_len = len;
+	return STREAM_OK;
+}
+
+static enum stream_result
+plain_result(struct stream *s, ssize_t n)
+{
+	if (n == 0)
+		return STREAM_END;
+	if (errno == EAGAIN || errno == EINTR)
+		return STREAM_AGAIN;
+	return fail(s);
+}
+
+enum stream_result
+stream_read(struct stream *s, void *buf, size_t size, size_t *ret_len)
+{
+	ssize_t n;
+
+	assert(size > 0);
+	if (s->ssl != NULL)
+		return tls_read(s, buf, size, ret_len);
+	n = recv(s->fd, buf, size, MSG_DONTWAIT);
+	s->has_more = n == (ssize_t)size;
+	if (n <= 0)
+		return plain_result(s, n);
+	*ret_len = (size_t)n;
+	return STREAM_OK;
+}
+
+bool
+stream_has_more(const struct stream *s)
+{
+	return s->has_more;
+}
+
+enum stream_result
+stream_write(struct stream *s, struct span data, size_t *ret_len)
+{
+	size_t len = 0;
+	ssize_t n;
+	int rc;
+
+	assert(data.len > 0);
+	if (s->ssl != NULL) {
+		ERR_clear_error();
+		rc = SSL_write_ex(s->ssl, data.ptr, data.len, &len);
+		if (rc != 1)
+			return tls_result(s, rc);
+		*ret_len = len;
+		return STREAM_OK;
+	}
+	n = send(s->fd, data.ptr, data.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n > 0) {
+		*ret_len = (size_t)n;
+		return STREAM_OK;
+	}
+	if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
+		wait_to_write(s);
+		return STREAM_AGAIN;
+	}
+	return fail(s);
+}
+
+void
+stream_shutdown(struct stream *s)
+{
+	if (s->is_shut)
+		return;
+	s->is_shut = true;
+	if (s->ssl != NULL && !s->is_failed && SSL_is_init_finished(s->ssl)) {
+		ERR_clear_error();
+		/* 0: sent, the peer's is not there yet. It need not come. */
+		(void)SSL_shutdown(s->ssl);
+		ERR_clear_error();
+	}
+	/* ENOTCONN: the peer reset it. */
+	(void)shutdown(s->fd, SHUT_WR);
+}
+
+/* Length of what may be taken: to the end of the head, if it is there. */
+static size_t
+head_part(struct span so_far, struct span peeked)
+{
+	static const uint8_t end[] = { '\r', '\n', '\r', '\n' };
+	size_t matched = 0;
+	size_t tail = so_far.len < 3 ? so_far.len : 3;
+
+	for (size_t i = 0; i < tail + peeked.len; i++) {
+		uint8_t c = i < tail ? so_far.ptr[so_far.len - tail + i]
+				     : peeked.ptr[i - tail];
+
+		if (c == end[matched])
+			matched++;
+		else
+			matched = c == '\r' ? 1 : 0;
+		if (matched == sizeof(end) && i >= tail)
+			return i - tail + 1;
+		if (matched == sizeof(end))
+			matched = 0;
+	}
+	return peeked.len;
+}
+
+enum stream_result
+stream_read_head(struct stream *s, struct span so_far, void *buf, size_t size,
+    size_t *ret_len)
+{
+	ssize_t n;
+	size_t want;
+
+	assert(s->ssl == NULL && size > 0);
+	n = recv(s->fd, buf, size, MSG_PEEK | MSG_DONTWAIT);
+	s->has_more = false;
+	if (n <= 0)
+		return plain_result(s, n);
+	want = head_part(so_far, (struct span){ buf, (size_t)n });
+	n = recv(s->fd, buf, want, MSG_DONTWAIT);
+	if (n <= 0)
+		return plain_result(s, n);
+	*ret_len = (size_t)n;
+	return STREAM_OK;
+}

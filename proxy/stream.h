@@ -1,0 +1,92 @@
+/*
+ * One non-blocking stream of bytes, plain or TLS, seen the same way: read,
+ * write, close our direction, close. Driven by plain libevent events: the
+ * owner is told that something may go on (stream_ready) and tries again;
+ * nothing is read or written behind its back.
+ *
+ * System calls are what a request costs most, so the read event stays
+ * registered and a read is not tried a second time only to hear EAGAIN
+ * (stream_has_more()).
+ */
+#ifndef TAPWARD_PROXY_STREAM_H
+#define TAPWARD_PROXY_STREAM_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+struct stream;
+
+/* Reading or writing, or a handshake, may go on. */
+typedef void stream_ready(struct stream *s, void *arg);
+
+enum stream_result {
+	STREAM_OK,
+	STREAM_AGAIN,  /* wait for stream_ready */
+	STREAM_END,    /* the peer closed its direction, in order */
+	STREAM_CUT,    /* TLS: closed without close_notify */
+	STREAM_FAILED, /* reset, a TLS alert or a protocol error */
+};
+
+struct stream {
+	int fd;
+	SSL *ssl; /* NULL: plain */
+	stream_ready *on_ready;
+	void *arg;
+	struct event read_event;  /* persistent while reading is on */
+	struct event write_event; /* one shot, while a write waits */
+	bool is_reading;          /* read_event is registered */
+	bool has_more;
+	bool is_failed; /* no SSL_shutdown() after that */
+	bool is_shut;   /* our direction is closed */
+};
+
+/*
+ * fd is non-blocking and stays the owner's to close. ssl is taken: freed by
+ * stream_done(); it has fd set. Reading is on.
+ */
+void stream_init(struct stream *s, struct event_base *base, int fd, SSL *ssl,
+    stream_ready *on_ready, void *arg);
+/* Takes the events off the descriptor; does not close it. */
+void stream_done(struct stream *s);
+/* From here on another owner is told. */
+void stream_set_owner(struct stream *s, stream_ready *on_ready, void *arg);
+
+/* One step of the handshake: OK when it is done. */
+enum stream_result stream_handshake(struct stream *s);
+/* At most size bytes; ret_len is written for STREAM_OK, and not 0 then. */
+enum stream_result stream_read(struct stream *s, void *buf, size_t size,
+    size_t *ret_len);
+/*
+ * A further stream_read() may give bytes without a wait: the last one filled
+ * its buffer, or the TLS library holds some, which no event will tell.
+ */
+bool stream_has_more(const struct stream *s);
+/* As stream_read(). After AGAIN the same bytes, or more, must be offered. */
+enum stream_result stream_write(struct stream *s, struct span data,
+    size_t *ret_len);
+/*
+ * Closes our direction: close_notify, then FIN. The peer may still send.
+ */
+void stream_shutdown(struct stream *s);
+
+/*
+ * Reading off: no stream_ready for bytes that come in (back-pressure, or
+ * nobody wants them now). On again: call stream_read() once before a wait.
+ */
+void stream_set_reading(struct stream *s, bool on);
+
+/*
+ * Plain streams only: reads up to and not past the first empty line (CRLF
+ * CRLF), given what was read of the same head before, so that what follows
+ * stays in the socket. Results as stream_read().
+ */
+enum stream_result stream_read_head(struct stream *s, struct span so_far,
+    void *buf, size_t size, size_t *ret_len);
+
+#endif

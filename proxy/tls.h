@@ -1,0 +1,84 @@
+/*
+ * TLS of one gate: towards the guest with leaves that the sandbox's own CA
+ * signs, towards origins verified against the host's roots.
+ *
+ * tls_ca.c keeps the CA, tls_leaf.c makes and caches leaves, tls_guest.c and
+ * tls_origin.c the two sides.
+ */
+#ifndef TAPWARD_PROXY_TLS_H
+#define TAPWARD_PROXY_TLS_H
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/reason.h"
+#include "proxy/gate.h"
+
+struct tls_state;
+
+/*
+ * Makes g->tls: CA from the PEM file in ca_fd (key and certificate), roots
+ * from the image in roots_fd. Both are borrowed. g->limits must be set. 0 or
+ * -errno; -EBADMSG for a CA that is none.
+ */
+int tls_state_new(struct gate *g, int ca_fd, int roots_fd);
+/* New roots: what the old ones vouched for (sessions, idle connections) ends.
+ */
+int tls_state_set_roots(struct gate *g, int roots_fd);
+/* Frees g->tls. Every SSL made by it is gone by then. */
+void tls_state_free(struct gate *g);
+
+/* What one connection's side keeps for OpenSSL's callbacks; outlives the SSL.
+ */
+struct tls_guest {
+	struct tls_state *state;
+	const char *sni;
+	bool is_limited; /* no leaf: too many new names a second */
+};
+
+struct tls_origin {
+	struct tls_state *state;
+	const char *host;
+	uint16_t port;
+};
+
+/*
+ * The guest's side of one connection on fd. The leaf is for sni, which is
+ * canonical, borrowed as long as keep, and the only name under which a session
+ * can be resumed. NULL when memory is short.
+ */
+SSL *tls_guest_new(struct gate *g, int fd, const char *sni,
+    struct tls_guest *keep);
+
+/* Why a handshake with a guest failed. */
+struct tls_failure {
+	enum reason reason; /* REASON_GUEST_TLS or REASON_LIMIT_MINT */
+	char text[96];      /* "alert unknown_ca": printable */
+};
+/* Called right after it failed; empties OpenSSL's error queue. */
+struct tls_failure tls_guest_failure(const struct tls_guest *keep);
+
+/*
+ * The origin's side of one connection on fd: SNI, hostname check and a
+ * session kept from before, all for (host, port); host is borrowed as long as
+ * keep. A handshake that succeeds has verified the name. NULL when memory is
+ * short.
+ */
+SSL *tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
+    struct tls_origin *keep);
+/*
+ * After the handshake: the peer agreed to HTTP/1.1 (or said nothing). False
+ * ends the connection.
+ */
+bool tls_origin_is_usable(const SSL *ssl);
+/*
+ * Why a handshake with an origin failed, in words of ours and OpenSSL's only:
+ * nothing that the origin sent. ret holds size bytes. Empties the queue.
+ */
+void tls_origin_failure(const SSL *ssl, char *ret, size_t size);
+/* To be called before SSL_free(), so that its session can be resumed. */
+void tls_origin_done(SSL *ssl);
+
+#endif

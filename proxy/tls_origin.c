@@ -1,0 +1,248 @@
+/*
+ * TLS towards origins: verified against the host's roots and the name that
+ * was judged, before a byte of HTTP is written. Sessions are kept by host and
+ * port, since a full handshake costs a millisecond.
+ */
+#include "proxy/tls_private.h"
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/names.h"
+
+#define SESSIONS_MAX 128
+/* A resumed session vouches for a certificate that was checked before. */
+#define SESSION_FRESH_MS (UINT64_C(2) * 3600 * 1000)
+
+struct origin_session {
+	char host[HOST_NAME_SIZE];
+	uint16_t port;
+	SSL_SESSION *session;
+	uint64_t verified_ms;
+	struct origin_session *next;
+};
+
+/* Newest first. */
+struct origin_sessions {
+	struct origin_session *first;
+	size_t count;
+};
+
+struct origin_sessions *
+origin_sessions_new(void)
+{
+	return calloc(1, sizeof(struct origin_sessions));
+}
+
+static struct origin_session **
+find(struct origin_sessions *s, const char *host, uint16_t port)
+{
+	struct origin_session **at = &s->first;
+
+	while (*at != NULL &&
+	    !((*at)->port == port && strcmp((*at)->host, host) == 0))
+		at = &(*at)->next;
+	return at;
+}
+
+static void
+drop(struct origin_sessions *s, struct origin_session **at)
+{
+	struct origin_session *e = *at;
+
+	*at = e->next;
+	SSL_SESSION_free(e->session);
+	free(e);
+	s->count--;
+}
+
+void
+origin_sessions_flush(struct origin_sessions *s)
+{
+	while (s->first != NULL)
+		drop(s, &s->first);
+}
+
+void
+origin_sessions_free(struct origin_sessions *s)
+{
+	if (s == NULL)
+		return;
+	origin_sessions_flush(s);
+	free(s);
+}
+
+static void
+drop_last(struct origin_sessions *s)
+{
+	struct origin_session **at = &s->first;
+
+	while ((*at)->next != NULL)
+		at = &(*at)->next;
+	drop(s, at);
+}
+
+/* Takes session. */
+static bool
+keep_session(struct origin_sessions *s, const struct tls_origin *o,
+    SSL_SESSION *session, uint64_t verified_ms)
+{
+	struct origin_session **old = find(s, o->host, o->port);
+	struct origin_session *e = calloc(1, sizeof(*e));
+
+	if (e == NULL || strlen(o->host) >= sizeof(e->host)) {
+		free(e);
+		return false;
+	}
+	if (*old != NULL) {
+		/* What follows a resumption was not verified anew. */
+		if (verified_ms == 0)
+			verified_ms = (*old)->verified_ms;
+		drop(s, old);
+	}
+	memcpy(e->host, o->host, strlen(o->host));
+	e->port = o->port;
+	e->session = session;
+	e->verified_ms = verified_ms;
+	e->next = s->first;
+	s->first = e;
+	s->count++;
+	if (s->count > SESSIONS_MAX)
+		drop_last(s);
+	return true;
+}
+
+/* 1: the reference to session is ours now. */
+static int
+on_session(SSL *ssl, SSL_SESSION *session)
+{
+	const struct tls_origin *keep = SSL_get_app_data(ssl);
+	bool resumed = SSL_session_reused(ssl) == 1;
+
+	if (SSL_get_verify_result(ssl) != X509_V_OK ||
+	    SSL_SESSION_is_resumable(session) != 1)
+		return 0;
+	return keep_session(keep->state->sessions, keep, session,
+	    resumed ? 0 : clock_mono_ms());
+}
+
+static bool
+configure(SSL_CTX *c, struct roots *roots)
+{
+	static const uint8_t alpn[] = "\x08http/1.1";
+
+	(void)SSL_CTX_set_options(c,
+	    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	(void)SSL_CTX_set_mode(c,
+	    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+		SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_read_ahead(c, 1);
+	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
+	(void)SSL_CTX_set_session_cache_mode(c,
+	    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	SSL_CTX_sess_set_new_cb(c, on_session);
+	/* It returns 0 when it succeeds. */
+	return SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1 &&
+	    SSL_CTX_set_alpn_protos(c, alpn, sizeof(alpn) - 1) == 0 &&
+	    roots_use(roots, c) == 0;
+}
+
+SSL_CTX *
+tls_origin_context(struct tls_state *t)
+{
+	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+
+	if (c != NULL && configure(c, t->roots))
+		return c;
+	ERR_clear_error();
+	SSL_CTX_free(c);
+	return NULL;
+}
+
+static void
+offer_session(SSL *ssl, const struct tls_origin *keep)
+{
+	struct origin_sessions *s = keep->state->sessions;
+	struct origin_session **at = find(s, keep->host, keep->port);
+
+	if (*at == NULL)
+		return;
+	if (clock_mono_ms() - (*at)->verified_ms > SESSION_FRESH_MS)
+		drop(s, at);
+	else
+		(void)SSL_set_session(ssl, (*at)->session);
+}
+
+static bool
+set_name(SSL *ssl, const char *host)
+{
+	X509_VERIFY_PARAM *p = SSL_get0_param(ssl);
+
+	/* Only a SAN, whole labels: as the rules of a policy read names. */
+	X509_VERIFY_PARAM_set_hostflags(p,
+	    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+		X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	return X509_VERIFY_PARAM_set1_host(p, host, strlen(host)) == 1 &&
+	    SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+		TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)host) == 1;
+}
+
+SSL *
+tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
+    struct tls_origin *keep)
+{
+	SSL *ssl = SSL_new(g->tls->origin);
+
+	*keep =
+	    (struct tls_origin){ .state = g->tls, .host = host, .port = port };
+	if (ssl == NULL)
+		return NULL;
+	SSL_set_app_data(ssl, keep);
+	if (!set_name(ssl, host) || SSL_set_fd(ssl, fd) != 1) {
+		ERR_clear_error();
+		SSL_free(ssl);
+		return NULL;
+	}
+	offer_session(ssl, keep);
+	SSL_set_connect_state(ssl);
+	return ssl;
+}
+
+bool
+tls_origin_is_usable(const SSL *ssl)
+{
+	const unsigned char *name;
+	unsigned int len;
+
+	/* VERIFY_PEER has ended the handshake before this; it costs nothing. */
+	if (SSL_get_verify_result(ssl) != X509_V_OK)
+		return false;
+	SSL_get0_alpn_selected(ssl, &name, &len);
+	return len == 0 || span_is((struct span){ name, len }, "http/1.1");
+}
+
+void
+tls_origin_failure(const SSL *ssl, char *ret, size_t size)
+{
+	long verified = SSL_get_verify_result(ssl);
+	unsigned long e = ERR_peek_error();
+	const char *text = e == 0 ? NULL : ERR_reason_error_string(e);
+
+	if (verified != X509_V_OK)
+		text = X509_verify_cert_error_string(verified);
+	(void)snprintf(ret, size, "%s", text == NULL ? "closed" : text);
+	ERR_clear_error();
+}
+
+void
+tls_origin_done(SSL *ssl)
+{
+	/* SSL_free() of one that is not shut down spoils its session. */
+	if (SSL_is_init_finished(ssl))
+		SSL_set_shutdown(ssl,
+		    SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+}

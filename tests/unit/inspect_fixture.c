@@ -1,0 +1,777 @@
+/*
+ * See inspect_fixture.h.
+ */
+#include "inspect_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "conf/compile.h"
+#include "proxy/audit.h"
+#include "proxy/dial.h"
+#include "proxy/inspect.h"
+#include "proxy/lease.h"
+#include "proxy/pool.h"
+#include "proxy/roots.h"
+#include "proxy/tls.h"
+#include "proxy/x509_make.h"
+
+#define DEADLINE_S 10
+
+/* One test runs at a time, and has one fixture. */
+static struct fix *current;
+
+static uint64_t
+real_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+uint64_t
+fix_deadline(void)
+{
+	return real_ms() + DEADLINE_S * 1000;
+}
+
+bool
+fix_is_late(uint64_t deadline)
+{
+	return real_ms() > deadline;
+}
+
+/* --- peers --- */
+
+static void
+peer_init(struct peer *p, int fd, SSL *ssl)
+{
+	*p = (struct peer){ .fd = fd, .ssl = ssl, .is_shaken = ssl == NULL };
+	assert_int_equal(fd_set_nonblock(fd, true), 0);
+	if (ssl != NULL)
+		assert_int_equal(SSL_set_fd(ssl, fd), 1);
+}
+
+static void
+peer_done(struct peer *p)
+{
+	SSL_free(p->ssl);
+	p->ssl = NULL;
+	fd_close(&p->fd);
+	free(p->in);
+	free(p->out);
+	p->in = p->out = NULL;
+	p->in_len = p->in_size = p->out_len = p->out_at = 0;
+}
+
+void
+peer_send(struct peer *p, const void *ptr, size_t len)
+{
+	p->out = realloc(p->out, p->out_len + len + 1);
+	assert_non_null(p->out);
+	memcpy(p->out + p->out_len, ptr, len);
+	p->out_len += len;
+}
+
+void
+peer_say(struct peer *p, const char *text)
+{
+	peer_send(p, text, strlen(text));
+}
+
+void
+peer_end(struct peer *p)
+{
+	assert_int_equal(p->out_at, p->out_len);
+	if (p->ssl != NULL)
+		(void)SSL_shutdown(p->ssl);
+	(void)shutdown(p->fd, SHUT_WR);
+}
+
+void
+peer_drop(struct peer *p)
+{
+	if (p->ssl != NULL)
+		SSL_set_quiet_shutdown(p->ssl, 1);
+	(void)shutdown(p->fd, SHUT_RDWR);
+	fd_close(&p->fd);
+	p->is_ended = true;
+}
+
+bool
+peer_has_bytes(const struct peer *p, const void *ptr, size_t len)
+{
+	return p->in_len > 0 && memmem(p->in, p->in_len, ptr, len) != NULL;
+}
+
+bool
+peer_has(const struct peer *p, const char *text)
+{
+	return peer_has_bytes(p, text, strlen(text));
+}
+
+void
+peer_clear(struct peer *p)
+{
+	p->in_len = 0;
+}
+
+static void
+peer_result(struct peer *p, int rc)
+{
+	int e = SSL_get_error(p->ssl, rc);
+
+	if (e == SSL_ERROR_WANT_READ || e == SSL_ERROR_WANT_WRITE)
+		return;
+	if (e == SSL_ERROR_ZERO_RETURN) {
+		p->is_ended = true;
+		return;
+	}
+	p->is_failed = true;
+	p->is_ended = true;
+}
+
+static bool
+peer_shake(struct peer *p)
+{
+	int rc;
+
+	if (p->is_shaken || p->is_ended)
+		return false;
+	ERR_clear_error();
+	rc = SSL_do_handshake(p->ssl);
+	p->is_shaken = rc == 1;
+	if (rc != 1)
+		peer_result(p, rc);
+	return p->is_shaken || p->is_ended;
+}
+
+static bool
+peer_read(struct peer *p)
+{
+	static uint8_t buf[65536];
+	ssize_t n;
+
+	if (p->is_slow || p->is_ended || !p->is_shaken)
+		return false;
+	if (p->ssl != NULL) {
+		int rc;
+
+		ERR_clear_error();
+		rc = SSL_read(p->ssl, buf, sizeof(buf));
+		if (rc <= 0)
+			peer_result(p, rc);
+		n = rc;
+	} else {
+		n = recv(p->fd, buf, sizeof(buf), MSG_DONTWAIT);
+		if (n == 0)
+			p->is_ended = true;
+		if (n == -1 && errno != EAGAIN)
+			p->is_failed = p->is_ended = true;
+	}
+	if (n <= 0)
+		return p->is_ended;
+	if (p->in_len + (size_t)n > p->in_size) {
+		p->in_size = (p->in_len + (size_t)n) * 2;
+		p->in = realloc(p->in, p->in_size);
+		assert_non_null(p->in);
+	}
+	memcpy(p->in + p->in_len, buf, (size_t)n);
+	p->in_len += (size_t)n;
+	return true;
+}
+
+static bool
+peer_write(struct peer *p)
+{
+	size_t len = p->out_len - p->out_at;
+	ssize_t n;
+
+	if (len == 0 || !p->is_shaken || p->fd == -1)
+		return false;
+	if (p->burst != 0 && len > p->burst)
+		len = p->burst;
+	if (p->ssl != NULL) {
+		ERR_clear_error();
+		n = SSL_write(p->ssl, p->out + p->out_at, (int)len);
+	} else {
+		n = send(p->fd, p->out + p->out_at, len,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	if (n <= 0)
+		return false;
+	p->out_at += (size_t)n;
+	return true;
+}
+
+static bool
+peer_turn(struct peer *p)
+{
+	bool moved;
+
+	if (p->fd == -1)
+		return false;
+	moved = peer_shake(p);
+	moved = peer_write(p) || moved;
+	return peer_read(p) || moved;
+}
+
+static bool
+turn(struct fix *f)
+{
+	bool moved;
+
+	(void)event_base_loop(f->gate.base, EVLOOP_NONBLOCK);
+	moved = peer_turn(&f->guest);
+	for (size_t i = 0; i < f->origin_count; i++)
+		moved = peer_turn(&f->origins[i]) || moved;
+	return moved;
+}
+
+void
+fix_turn(struct fix *f)
+{
+	(void)turn(f);
+}
+
+void
+fix_settle(struct fix *f)
+{
+	unsigned int quiet = 0;
+
+	while (quiet < 3)
+		quiet = turn(f) ? 0 : quiet + 1;
+}
+
+const char *
+fix_guest_text(struct fix *f)
+{
+	static char text[600];
+	struct wr w = wr_init(text, sizeof(text) - 1);
+
+	wr_fmt(&w, "(%zu bytes) ", f->guest.in_len);
+	wr_bytes(&w, f->guest.in,
+	    f->guest.in_len < 500 ? f->guest.in_len : 500);
+	text[w.len] = '\0';
+	return text;
+}
+
+struct peer *
+fix_origin(struct fix *f, size_t k)
+{
+	fix_until(f, f->origin_count > k);
+	return &f->origins[k];
+}
+
+/* --- instead of conn.c --- */
+
+void
+conn_close(struct conn *c, enum reason reason)
+{
+	struct fix *f = current;
+
+	if (f->is_closed)
+		return;
+	f->is_closed = true;
+	f->closed_why = reason;
+	(void)snprintf(f->closed_detail, sizeof(f->closed_detail), "%s",
+	    c->detail == NULL ? "" : c->detail);
+	c->detail = NULL;
+	inspect_free(c->inspect);
+	c->inspect = NULL;
+	fd_close(&c->fd);
+}
+
+void
+conn_set_timeout(struct conn *c, uint32_t timeout_ms, enum reason why)
+{
+	(void)c;
+	(void)timeout_ms;
+	(void)why;
+}
+
+void
+conn_restart_as_tls(struct conn *c)
+{
+	struct fix *f = current;
+
+	f->has_restarted = true;
+	inspect_free(c->inspect);
+	c->inspect = NULL;
+}
+
+/* --- instead of audit.c --- */
+
+bool
+audit_is_ready(const struct gate *g)
+{
+	(void)g;
+	return !current->is_audit_full;
+}
+
+static void
+keep_text(char *to, size_t size, struct span s)
+{
+	size_t len = s.len < size - 1 ? s.len : size - 1;
+
+	if (len > 0)
+		memcpy(to, s.ptr, len);
+	to[len] = '\0';
+}
+
+void
+audit_send(struct gate *g, const struct audit_record *r)
+{
+	struct fix *f = current;
+	struct fix_record *k = &f->records[f->record_count];
+
+	(void)g;
+	assert_true(f->record_count < FIX_RECORDS_MAX);
+	f->record_count++;
+	k->r = *r;
+	keep_text(k->rule, sizeof(k->rule), span_of(r->rule));
+	keep_text(k->host, sizeof(k->host), r->host);
+	keep_text(k->method, sizeof(k->method), r->method);
+	keep_text(k->path, sizeof(k->path), r->path);
+	keep_text(k->detail, sizeof(k->detail), r->detail);
+	keep_text(k->credential, sizeof(k->credential), span_of(r->credential));
+	keep_text(k->address, sizeof(k->address), span_of(r->address));
+}
+
+const struct fix_record *
+fix_last(const struct fix *f)
+{
+	assert_true(f->record_count > 0);
+	return &f->records[f->record_count - 1];
+}
+
+/* --- instead of dial.c --- */
+
+struct dial {
+	struct event *event;
+	dial_done *done;
+	void *arg;
+	char host[HOST_NAME_SIZE];
+	enum scheme scheme;
+};
+
+static void
+on_dial(evutil_socket_t fd, short what, void *arg)
+{
+	struct dial *d = arg;
+	struct fix *f = current;
+	struct message_dialed m = { .reason = f->dial_refusal };
+	dial_done *done = d->done;
+	void *done_arg = d->arg;
+	struct peer *p = &f->origins[f->origin_count];
+	int fds[2] = { -1, -1 };
+	SSL *ssl = NULL;
+
+	(void)fd;
+	(void)what;
+	if (m.reason == REASON_NONE) {
+		assert_true(f->origin_count < FIX_ORIGINS_MAX);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+		assert_int_equal(fd_set_nonblock(fds[0], true), 0);
+		if (d->scheme == SCHEME_HTTPS) {
+			ssl = SSL_new(f->origin_tls);
+			SSL_set_accept_state(ssl);
+		}
+		peer_init(p, fds[1], ssl);
+		f->origin_count++;
+		(void)snprintf(m.address, sizeof(m.address), "192.0.2.1:443");
+	}
+	event_free(d->event);
+	free(d);
+	done(&m, fds[0], done_arg);
+}
+
+struct dial *
+dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
+    dial_done *done, void *arg)
+{
+	struct dial *d = calloc(1, sizeof(*d));
+
+	(void)port;
+	assert_non_null(d);
+	(void)snprintf(d->host, sizeof(d->host), "%s", host);
+	d->scheme = scheme;
+	d->done = done;
+	d->arg = arg;
+	d->event = event_new(g->base, -1, 0, on_dial, d);
+	event_active(d->event, 0, 0);
+	return d;
+}
+
+void
+dial_cancel(struct dial *d)
+{
+	if (d == NULL)
+		return;
+	event_free(d->event);
+	free(d);
+}
+
+/* --- instead of lease.c --- */
+
+struct lease_wait {
+	struct event *event;
+	lease_done *done;
+	void *arg;
+};
+
+static void
+give_lease(lease_done *done, void *arg)
+{
+	struct fix *f = current;
+	struct message_lease m = { .reason = f->lease_refusal,
+		.lease_id = f->lease_id,
+		.expires_boot_ms = UINT64_MAX,
+		.any_request = true,
+		.apply = f->apply };
+
+	(void)snprintf(m.field, sizeof(m.field), "%s", f->lease_field);
+	(void)snprintf(m.user, sizeof(m.user), "%s", f->lease_user);
+	(void)snprintf(m.placeholder, sizeof(m.placeholder), "%s",
+	    f->placeholder);
+	if (f->strip[0] != '\0') {
+		(void)snprintf(m.strip[0], sizeof(m.strip[0]), "%s", f->strip);
+		m.strip_count = 1;
+	}
+	assert_int_equal(secret_set(&m.value, f->secret, strlen(f->secret)), 0);
+	done(&m, arg);
+	secret_done(&m.value);
+}
+
+static void
+on_lease(evutil_socket_t fd, short what, void *arg)
+{
+	struct lease_wait *w = arg;
+	lease_done *done = w->done;
+	void *done_arg = w->arg;
+
+	(void)fd;
+	(void)what;
+	event_free(w->event);
+	free(w);
+	give_lease(done, done_arg);
+}
+
+struct lease_wait *
+lease_get(struct gate *g, const struct message_lease_request *req,
+    lease_done *done, void *arg, bool *ret_is_done)
+{
+	struct lease_wait *w;
+
+	(void)req;
+	current->lease_count++;
+	*ret_is_done = !current->is_lease_late;
+	if (*ret_is_done) {
+		give_lease(done, arg);
+		return NULL;
+	}
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	w->done = done;
+	w->arg = arg;
+	w->event = event_new(g->base, -1, 0, on_lease, w);
+	event_active(w->event, 0, 0);
+	return w;
+}
+
+void
+lease_cancel(struct lease_wait *w)
+{
+	if (w == NULL)
+		return;
+	event_free(w->event);
+	free(w);
+}
+
+/* --- certificates --- */
+
+static void
+parse_ca(const struct ca_made *ca, EVP_PKEY **ret_key, X509 **ret_cert)
+{
+	BIO *bio = BIO_new_mem_buf(ca->both.ptr, (int)ca->both.len);
+
+	*ret_key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+	*ret_cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+	assert_non_null(*ret_key);
+	assert_non_null(*ret_cert);
+	BIO_free(bio);
+}
+
+X509 *
+fix_make_cert(const struct ca_made *ca, const char *host, enum fix_cert kind,
+    EVP_PKEY **ret_key)
+{
+	int64_t now = (int64_t)time(NULL);
+	int64_t end = kind == FIX_CERT_EXPIRED ? now - 3600 : now + 3600;
+	EVP_PKEY *ca_key, *key = x509_make_key();
+	X509 *issuer, *x = X509_new();
+	const char *san = kind == FIX_CERT_OTHER_NAME ? "other.example.org"
+	    : kind == FIX_CERT_PARTIAL                ? "ap*.example.org"
+						      : host;
+
+	parse_ca(ca, &ca_key, &issuer);
+	assert_true(x509_make_serial(x));
+	assert_int_equal(X509_set_version(x, X509_VERSION_3), 1);
+	assert_true(x509_make_validity(x, now - 7200, end));
+	assert_true(x509_make_name(X509_get_subject_name(x),
+	    kind == FIX_CERT_COMMON_NAME ? host : "origin"));
+	assert_int_equal(X509_set_pubkey(x, key), 1);
+	if (kind != FIX_CERT_COMMON_NAME)
+		assert_true(x509_add_dns_name(x, san));
+	if (kind == FIX_CERT_SELF_SIGNED) {
+		assert_int_equal(X509_set_issuer_name(x,
+				     X509_get_subject_name(x)),
+		    1);
+		assert_true(X509_sign(x, key, EVP_sha256()) > 0);
+	} else {
+		assert_int_equal(X509_set_issuer_name(x,
+				     X509_get_subject_name(issuer)),
+		    1);
+		assert_true(X509_sign(x, ca_key, EVP_sha256()) > 0);
+	}
+	EVP_PKEY_free(ca_key);
+	X509_free(issuer);
+	*ret_key = key;
+	return x;
+}
+
+/* The origin's certificate, by the name that the guest of us asked for. */
+static int
+on_origin_name(SSL *ssl, int *alert, void *arg)
+{
+	struct fix *f = current;
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+	EVP_PKEY *key;
+	X509 *x;
+
+	(void)alert;
+	(void)arg;
+	assert_non_null(name);
+	x = fix_make_cert(&f->roots, name, f->cert, &key);
+	assert_int_equal(SSL_use_certificate(ssl, x), 1);
+	assert_int_equal(SSL_use_PrivateKey(ssl, key), 1);
+	X509_free(x);
+	EVP_PKEY_free(key);
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static void
+make_contexts(struct fix *f)
+{
+	EVP_PKEY *key;
+	X509 *ca;
+
+	f->origin_tls = SSL_CTX_new(TLS_server_method());
+	assert_non_null(f->origin_tls);
+	(void)SSL_CTX_set_tlsext_servername_callback(f->origin_tls,
+	    on_origin_name);
+	(void)SSL_CTX_set_mode(f->origin_tls,
+	    SSL_MODE_ENABLE_PARTIAL_WRITE |
+		SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	f->guest_tls = SSL_CTX_new(TLS_client_method());
+	assert_non_null(f->guest_tls);
+	(void)SSL_CTX_set_mode(f->guest_tls,
+	    SSL_MODE_ENABLE_PARTIAL_WRITE |
+		SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	parse_ca(&f->ca, &key, &ca);
+	assert_int_equal(X509_STORE_add_cert(SSL_CTX_get_cert_store(
+						 f->guest_tls),
+			     ca),
+	    1);
+	SSL_CTX_set_verify(f->guest_tls, SSL_VERIFY_PEER, NULL);
+	EVP_PKEY_free(key);
+	X509_free(ca);
+}
+
+static void
+make_tls(struct fix *f)
+{
+	AUTO_CLOSE int ca_fd = -1;
+	AUTO_CLOSE int roots_fd = -1;
+	AUTO_FREE uint8_t *image = NULL;
+	size_t len;
+	uint32_t count;
+
+	assert_int_equal(ca_make("sandbox CA", 86400, &f->ca), 0);
+	assert_int_equal(ca_make("origins' CA", 86400, &f->roots), 0);
+	assert_int_equal(fd_memfd_sealed("ca", f->ca.both.ptr, f->ca.both.len,
+			     &ca_fd),
+	    0);
+	assert_int_equal(roots_build((struct span){ f->roots.cert,
+					 f->roots.cert_len },
+			     &image, &len, &count),
+	    0);
+	assert_int_equal(count, 1);
+	assert_int_equal(fd_memfd_sealed("roots", image, len, &roots_fd), 0);
+	assert_int_equal(tls_state_new(&f->gate, ca_fd, roots_fd), 0);
+}
+
+/* --- life --- */
+
+static void
+load_policy(struct fix *f, const char *text)
+{
+	static struct compile_result res;
+	struct compile_input in = { .display_name = "tapward.ini",
+		.text = span_of(text) };
+
+	if (compile_policy(&in, &res) != 0)
+		fail_msg("policy: %s", res.findings[0].text);
+	f->image = res.image;
+	assert_int_equal(policy_map_bytes(res.image, res.image_len, &f->policy),
+	    0);
+	f->gate.pair.policy = f->policy;
+}
+
+void
+fix_set_policy(struct fix *f, const char *text)
+{
+	struct policy *old = f->policy;
+	uint8_t *old_image = f->image;
+
+	load_policy(f, text);
+	f->gate.policy_generation++;
+	policy_unref(old);
+	free(old_image);
+	if (f->conn.inspect != NULL)
+		inspect_policy_changed(&f->conn);
+}
+
+struct fix *
+fix_new(const char *policy_text)
+{
+	struct fix *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	(void)signal(SIGPIPE, SIG_IGN);
+	current = f;
+	f->gate.base = event_base_new();
+	f->gate.limits = (struct message_gate_limits){
+		.connections = 100,
+		.head_max_bytes = 32768,
+		.head_timeout_ms = 10000,
+		.idle_timeout_ms = 60000,
+		.relay_idle_timeout_ms = 60000,
+		.connect_timeout_ms = 10000,
+		.tls_timeout_ms = 10000,
+		.mint_per_second = 50,
+		.leaf_cache = 512,
+	};
+	f->lease_field = f->lease_user = f->placeholder = f->strip = "";
+	f->secret = "s3cr3t-canary-0123456789abcdef";
+	f->lease_id = 7;
+	f->conn.fd = -1;
+	f->guest.fd = -1;
+	f->is_closed = true;
+	load_policy(f, policy_text);
+	make_tls(f);
+	assert_int_equal(pool_new(&f->gate), 0);
+	make_contexts(f);
+	return f;
+}
+
+void
+fix_close(struct fix *f)
+{
+	conn_close(&f->conn, REASON_NONE);
+	fix_settle(f);
+	fd_close(&f->conn.fd);
+	if (f->conn.timer != NULL)
+		event_free(f->conn.timer);
+	f->conn.timer = NULL;
+	peer_done(&f->guest);
+}
+
+void
+fix_free(struct fix *f)
+{
+	fix_close(f);
+	pool_free(&f->gate);
+	tls_state_free(&f->gate);
+	for (size_t i = 0; i < f->origin_count; i++)
+		peer_done(&f->origins[i]);
+	SSL_CTX_free(f->origin_tls);
+	SSL_CTX_free(f->guest_tls);
+	secret_done(&f->ca.both);
+	secret_done(&f->roots.both);
+	policy_unref(f->policy);
+	free(f->image);
+	event_base_free(f->gate.base);
+	free(f);
+	current = NULL;
+}
+
+static void
+on_conn_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+static void
+open_conn(struct fix *f, enum conn_front front, uint16_t port, SSL *ssl,
+    const char *sni)
+{
+	int fds[2];
+
+	assert_true(f->is_closed);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	assert_int_equal(fd_set_nonblock(fds[0], true), 0);
+	f->conn = (struct conn){ .gate = &f->gate,
+		.fd = fds[0],
+		.state = CONN_INSPECT,
+		.front = front,
+		.port = port };
+	f->conn.timer = evtimer_new(f->gate.base, on_conn_timer, f);
+	(void)snprintf(f->conn.sni, sizeof(f->conn.sni), "%s", sni);
+	f->is_closed = false;
+	f->has_restarted = false;
+	peer_init(&f->guest, fds[1], ssl);
+	inspect_start(&f->conn);
+}
+
+void
+fix_open_http(struct fix *f)
+{
+	open_conn(f, CONN_FRONT_HTTP, 80, NULL, "");
+}
+
+void
+fix_open_explicit(struct fix *f)
+{
+	open_conn(f, CONN_FRONT_EXPLICIT, 0, NULL, "");
+}
+
+void
+fix_open_tls(struct fix *f, const char *sni)
+{
+	SSL *ssl = SSL_new(f->guest_tls);
+
+	assert_non_null(ssl);
+	assert_int_equal(SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+			     TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)sni),
+	    1);
+	assert_int_equal(SSL_set1_host(ssl, sni), 1);
+	SSL_set_connect_state(ssl);
+	open_conn(f, CONN_FRONT_TLS, 443, ssl, sni);
+}

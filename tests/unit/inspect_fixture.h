@@ -1,0 +1,145 @@
+/*
+ * The inspected path without its process: one event loop in which the test
+ * plays guest, origins, dialler, broker and recorder over socket pairs.
+ */
+#ifndef TAPWARD_TESTS_INSPECT_FIXTURE_H
+#define TAPWARD_TESTS_INSPECT_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <openssl/ssl.h>
+
+#include "base/message_audit.h"
+#include "base/message_lease.h"
+#include "proxy/ca_make.h"
+#include "proxy/conn.h"
+#include "proxy/gate.h"
+
+#define FIX_ORIGINS_MAX 64
+#define FIX_RECORDS_MAX 1024
+
+/* One end that the test plays. */
+struct peer {
+	int fd;
+	SSL *ssl;
+	bool is_shaken; /* TLS is done, or there is none */
+	bool is_failed; /* TLS alert or reset */
+	bool is_ended;  /* the other side closed */
+	uint8_t *in;
+	size_t in_len, in_size;
+	uint8_t *out;
+	size_t out_len, out_at;
+	bool is_slow; /* not read from */
+	size_t burst; /* bytes written at once; 0: all */
+};
+
+struct fix_record {
+	struct audit_record r;
+	char rule[64], host[256], method[40], path[1100], detail[260];
+	char credential[64], address[ADDRESS_TEXT_SIZE];
+};
+
+/* How the certificate of an origin is. */
+enum fix_cert {
+	FIX_CERT_GOOD,
+	FIX_CERT_OTHER_NAME,
+	FIX_CERT_EXPIRED,
+	FIX_CERT_SELF_SIGNED,
+	FIX_CERT_COMMON_NAME, /* no SAN */
+	FIX_CERT_PARTIAL,     /* "f*.example.org" */
+	FIX_CERT_COUNT
+};
+
+struct fix {
+	struct gate gate;
+	struct policy *policy;
+	uint8_t *image;
+	struct ca_made ca, roots;
+
+	/* the one guest connection */
+	struct conn conn;
+	struct peer guest;
+	bool is_closed;
+	enum reason closed_why;
+	char closed_detail[128];
+	bool has_restarted; /* conn_restart_as_tls() was called */
+
+	struct peer origins[FIX_ORIGINS_MAX];
+	size_t origin_count;
+	enum reason dial_refusal;
+	enum fix_cert cert;
+	SSL_CTX *origin_tls;
+	SSL_CTX *guest_tls;
+
+	/* the broker */
+	enum reason lease_refusal;
+	bool is_lease_late; /* answers from the loop */
+	enum lease_apply apply;
+	const char *lease_field, *lease_user, *placeholder, *strip;
+	const char *secret;
+	uint64_t lease_id;
+	size_t lease_count;
+
+	bool is_audit_full;
+	struct fix_record records[FIX_RECORDS_MAX];
+	size_t record_count;
+};
+
+struct fix *fix_new(const char *policy_text);
+void fix_free(struct fix *f);
+/* Another policy comes into force. */
+void fix_set_policy(struct fix *f, const char *policy_text);
+
+/* Opens the guest's connection; TLS fronts shake hands with sni. */
+void fix_open_http(struct fix *f);
+void fix_open_explicit(struct fix *f);
+void fix_open_tls(struct fix *f, const char *sni);
+/* Ends it, if it is open, so that another can be opened. */
+void fix_close(struct fix *f);
+
+/* Queues bytes. */
+void peer_send(struct peer *p, const void *ptr, size_t len);
+void peer_say(struct peer *p, const char *text);
+/* Closes our direction once everything queued is written. */
+void peer_end(struct peer *p);
+void peer_drop(struct peer *p);
+/* Is text in what came in? */
+bool peer_has(const struct peer *p, const char *text);
+bool peer_has_bytes(const struct peer *p, const void *ptr, size_t len);
+/* Forgets what came in. */
+void peer_clear(struct peer *p);
+
+/* Everybody does what can be done now. */
+void fix_turn(struct fix *f);
+/* Turns until cond holds; fails the test after a deadline. */
+#define fix_until(f, cond)                                                     \
+	do {                                                                   \
+		uint64_t deadline_ = fix_deadline();                           \
+		while (!(cond)) {                                              \
+			fix_turn(f);                                           \
+			if (fix_is_late(deadline_))                            \
+				fail_msg("waited in vain for %s; guest: %s",   \
+				    #cond, fix_guest_text(f));                 \
+		}                                                              \
+	} while (0)
+uint64_t fix_deadline(void);
+bool fix_is_late(uint64_t deadline);
+const char *fix_guest_text(struct fix *f);
+/* Turns until nothing moves any more. */
+void fix_settle(struct fix *f);
+
+/* The k-th origin that was dialled, as soon as it was. */
+struct peer *fix_origin(struct fix *f, size_t k);
+/* The last record; fails without one. */
+const struct fix_record *fix_last(const struct fix *f);
+
+/* A certificate by an issuer, for host; NULL key: a new one. */
+X509 *fix_make_cert(const struct ca_made *ca, const char *host,
+    enum fix_cert kind, EVP_PKEY **ret_key);
+
+#endif
