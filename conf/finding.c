@@ -12,9 +12,10 @@ find_room(struct compile_result *r, enum finding_level level)
 {
 	if (r->finding_count < COMPILE_FINDINGS_MAX)
 		return &r->findings[r->finding_count++];
-	for (size_t i = r->finding_count; level == FINDING_ERROR && i-- > 0;) {
-		if (r->findings[i].level == FINDING_WARNING)
-			return &r->findings[i];
+	for (size_t left = r->finding_count; level == FINDING_ERROR && left > 0;
+	     left--) {
+		if (r->findings[left - 1].level == FINDING_WARNING)
+			return &r->findings[left - 1];
 	}
 	return NULL;
 }

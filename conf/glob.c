@@ -153,10 +153,13 @@ overlap_row(const struct tokens *a, const struct tokens *b, size_t i,
 	bool is_end = i == a->count;
 
 	here[b->count] = is_end || (is_wild(a->at[i]) && below[b->count]);
-	for (size_t j = b->count; j-- > 0;)
+	for (size_t left = b->count; left > 0; left--) {
+		size_t j = left - 1;
+
 		here[j] = is_end
 		    ? is_wild(b->at[j]) && here[j + 1]
 		    : overlap_cell(a->at[i], b->at[j], below, here, j, sep);
+	}
 }
 
 bool
@@ -168,7 +171,8 @@ glob_overlaps(struct span a, struct span b, uint8_t sep, size_t *ret_steps)
 	if (!tokenize(a, true, &ta) || !tokenize(b, true, &tb))
 		return true;
 	*ret_steps += (ta.count + 1) * (tb.count + 1);
-	for (size_t i = ta.count + 1; i-- > 0;)
-		overlap_row(&ta, &tb, i, rows[(i + 1) % 2], rows[i % 2], sep);
+	for (size_t left = ta.count + 1; left > 0; left--)
+		overlap_row(&ta, &tb, left - 1, rows[left % 2],
+		    rows[(left - 1) % 2], sep);
 	return rows[0][0];
 }
