@@ -39,8 +39,10 @@ net_opening_copy(const struct net_opening *from, struct net_opening *ret)
 	if (from->reserved_count > 0)
 		memcpy(reserved, from->reserved,
 		    from->reserved_count * sizeof(*reserved));
-	*ret = (struct net_opening){ ports, from->port_count, reserved,
-		from->reserved_count };
+	ret->ports = ports;
+	ret->port_count = from->port_count;
+	ret->reserved = reserved;
+	ret->reserved_count = from->reserved_count;
 	return 0;
 }
 

@@ -32,16 +32,16 @@ net_plan_default(void)
 	};
 }
 
-static uint32_t
-prefix_mask(uint8_t len)
+uint32_t
+net_prefix_mask(uint8_t len)
 {
-	return len == 0 ? 0 : UINT32_MAX << (32 - len);
+	return (uint32_t) ~(UINT64_C(0xffffffff) >> len);
 }
 
 static bool
 prefixes_overlap(uint32_t a, uint8_t a_len, uint32_t b, uint8_t b_len)
 {
-	uint32_t mask = prefix_mask(a_len < b_len ? a_len : b_len);
+	uint32_t mask = net_prefix_mask(a_len < b_len ? a_len : b_len);
 
 	return (a & mask) == (b & mask);
 }
@@ -50,9 +50,9 @@ prefixes_overlap(uint32_t a, uint8_t a_len, uint32_t b, uint8_t b_len)
 static bool
 is_host_address(uint32_t address, uint8_t prefix_len)
 {
-	uint32_t rest = address & ~prefix_mask(prefix_len);
+	uint32_t rest = address & ~net_prefix_mask(prefix_len);
 
-	return rest != 0 && rest != ~prefix_mask(prefix_len);
+	return rest != 0 && rest != ~net_prefix_mask(prefix_len);
 }
 
 static bool
@@ -71,7 +71,7 @@ check_addresses(const struct net_plan *p, struct err *err)
 	if (p->prefix_len < 8 || p->prefix_len > 30)
 		return err_at(err, NULL, 0,
 		    "guest prefix /%u: give 8 to 30 bits", p->prefix_len);
-	mask = prefix_mask(p->prefix_len);
+	mask = net_prefix_mask(p->prefix_len);
 	if ((p->guest_ip & mask) != (p->gateway_ip & mask) ||
 	    p->guest_ip == p->gateway_ip ||
 	    !is_host_address(p->guest_ip, p->prefix_len) ||
@@ -81,7 +81,8 @@ check_addresses(const struct net_plan *p, struct err *err)
 		    "guest and gateway must be two addresses of one /%u",
 		    p->prefix_len);
 	if (p->synthetic_prefix_len < 8 || p->synthetic_prefix_len > 24 ||
-	    (p->synthetic_net & ~prefix_mask(p->synthetic_prefix_len)) != 0 ||
+	    (p->synthetic_net & ~net_prefix_mask(p->synthetic_prefix_len)) !=
+		0 ||
 	    !is_unicast_prefix(p->synthetic_net))
 		return err_at(err, NULL, 0,
 		    "synthetic range: give a unicast network of 8 to 24 bits");
@@ -112,31 +113,34 @@ is_device_name(const char name[IFNAMSIZ])
 }
 
 int
-net_plan_check(const struct net_plan *p, struct err *err)
+net_plan_check(const struct net_plan *plan, struct err *err)
 {
-	int rc = check_addresses(p, err);
+	int rc = check_addresses(plan, err);
 
 	if (rc != 0)
 		return rc;
-	if (!is_station_mac(p->guest_mac) || !is_station_mac(p->gateway_mac) ||
-	    memcmp(p->guest_mac, p->gateway_mac, NET_MAC_BYTES) == 0)
+	if (!is_station_mac(plan->guest_mac) ||
+	    !is_station_mac(plan->gateway_mac) ||
+	    memcmp(plan->guest_mac, plan->gateway_mac, NET_MAC_BYTES) == 0)
 		return err_at(err, NULL, 0,
 		    "guest and gateway need two unicast MAC addresses");
-	if (p->proxy_port == 0 || p->transparent_port == 0 ||
-	    p->proxy_port == p->transparent_port ||
-	    p->proxy_port == NET_DNS_PORT ||
-	    p->transparent_port == NET_DNS_PORT)
+	if (plan->proxy_port == 0 || plan->transparent_port == 0 ||
+	    plan->proxy_port == plan->transparent_port ||
+	    plan->proxy_port == NET_DNS_PORT ||
+	    plan->transparent_port == NET_DNS_PORT)
 		return err_at(err, NULL, 0,
 		    "proxy and transparent port must differ, and not be %d",
 		    NET_DNS_PORT);
-	if (p->mtu < 576 || p->mtu > 65521)
+	if (plan->mtu < 576 || plan->mtu > 65521)
 		return err_at(err, NULL, 0, "mtu %u: give 576 to 65521",
-		    (unsigned int)p->mtu);
-	if (!is_device_name(p->tap_name) || !is_device_name(p->veth_name) ||
-	    strcmp(p->tap_name, "lo") == 0 || strcmp(p->veth_name, "lo") == 0)
+		    (unsigned int)plan->mtu);
+	if (!is_device_name(plan->tap_name) ||
+	    !is_device_name(plan->veth_name) ||
+	    strcmp(plan->tap_name, "lo") == 0 ||
+	    strcmp(plan->veth_name, "lo") == 0)
 		return err_at(err, NULL, 0,
 		    "device names are letters and digits, and not \"lo\"");
-	if (p->log_per_second == 0 || p->refuse_per_second == 0)
+	if (plan->log_per_second == 0 || plan->refuse_per_second == 0)
 		return err_at(err, NULL, 0, "a rate of 0 would never match");
 	return 0;
 }

@@ -55,6 +55,9 @@ struct net_plan net_plan_default(void);
  */
 int net_plan_check(const struct net_plan *plan, struct err *err);
 
+/* The first len bits; len is at most 32. */
+uint32_t net_prefix_mask(uint8_t len);
+
 /* "100.64.0.2" and its NUL. */
 #define NET_ADDRESS_TEXT_SIZE 16
 const char *net_address_text(uint32_t address, char buf[NET_ADDRESS_TEXT_SIZE]);

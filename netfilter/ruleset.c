@@ -332,14 +332,14 @@ on_counter(const struct nlmsghdr *nlh, void *arg)
 {
 	struct dump *d = arg;
 	struct nftnl_obj *o = nftnl_obj_alloc();
-	const char *name;
 	enum reason r;
 
 	if (o == NULL)
 		return dump_result(d, -ENOMEM);
 	if (nftnl_obj_nlmsg_parse(nlh, o) == 0 &&
 	    nftnl_obj_get_u32(o, NFTNL_OBJ_TYPE) == NFT_OBJECT_COUNTER) {
-		name = nftnl_obj_get_str(o, NFTNL_OBJ_NAME);
+		const char *name = nftnl_obj_get_str(o, NFTNL_OBJ_NAME);
+
 		if (name != NULL && reason_find(name, &r)) {
 			d->counters->packets[r] +=
 			    nftnl_obj_get_u64(o, NFTNL_OBJ_CTR_PKTS);

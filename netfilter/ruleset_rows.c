@@ -31,6 +31,10 @@
 	{                                                                      \
 		FIELD_##f, TEST_IN_SET, VALUE_##v                              \
 	}
+#define ANYTHING                                                               \
+	{                                                                      \
+		FIELD_NONE, TEST_IS, VALUE_NONE                                \
+	}
 
 /* What an IPv4 frame of the guest looks like, whatever it carries. */
 #define GUEST_FRAME                                                            \
@@ -74,8 +78,7 @@ const struct rule_row ruleset_rows[] = {
 	{ CHAIN_INGRESS, { NOT(IP_PROTOCOL, TCP), NOT(IP_PROTOCOL, UDP) }, 0,
 	    END_REFUSE, REASON_PACKET_PROTOCOL },
 	/* For another MAC than the gateway's, or too short to tell. */
-	{ CHAIN_INGRESS, { { FIELD_NONE } }, 0, END_REFUSE,
-	    REASON_PACKET_OTHER },
+	{ CHAIN_INGRESS, { ANYTHING }, 0, END_REFUSE, REASON_PACKET_OTHER },
 
 	/* The second floor: holds on its own if the first is gone. */
 	{ CHAIN_PREROUTING,
@@ -86,8 +89,7 @@ const struct rule_row ruleset_rows[] = {
 	    REASON_PACKET_ETHERTYPE },
 	{ CHAIN_PREROUTING, { NOT(IP_SOURCE, GUEST_IP) }, 0, END_REFUSE,
 	    REASON_PACKET_SOURCE },
-	{ CHAIN_PREROUTING, { { FIELD_NONE } }, 0, END_REFUSE,
-	    REASON_PACKET_OTHER },
+	{ CHAIN_PREROUTING, { ANYTHING }, 0, END_REFUSE, REASON_PACKET_OTHER },
 
 	{ CHAIN_GUEST,
 	    { IS(L4, TCP), IS(IP_TARGET_NET, SYNTHETIC_NET),
@@ -126,8 +128,7 @@ const struct rule_row ruleset_rows[] = {
 	{ CHAIN_GUEST, { IS(L4, TCP) }, 0, END_REFUSE, REASON_PACKET_TCP },
 	{ CHAIN_GUEST, { IS(L4, UDP) }, 0, END_REFUSE, REASON_PACKET_UDP },
 	{ CHAIN_GUEST, { IS(L4, ICMP) }, 0, END_REFUSE, REASON_PACKET_ICMP },
-	{ CHAIN_GUEST, { { FIELD_NONE } }, 0, END_REFUSE,
-	    REASON_PACKET_PROTOCOL },
+	{ CHAIN_GUEST, { ANYTHING }, 0, END_REFUSE, REASON_PACKET_PROTOCOL },
 
 	{ CHAIN_INPUT, { IS(IN_DEVICE, DEVICE), IS(MARK, MARK) }, 0, END_ACCEPT,
 	    REASON_NONE },
@@ -282,14 +283,8 @@ put_bytes(uint8_t ret[VALUE_MAX_BYTES], const void *ptr, size_t len)
 	return len;
 }
 
-static uint32_t
-net_mask(uint8_t prefix_len)
-{
-	return UINT32_MAX << (32 - prefix_len);
-}
-
 size_t
-ruleset_value(const struct net_plan *p, const char *device,
+ruleset_value(const struct net_plan *plan, const char *device,
     enum row_value value, uint8_t ret[VALUE_MAX_BYTES])
 {
 	const uint32_t mark = NET_MARK;
@@ -300,34 +295,35 @@ ruleset_value(const struct net_plan *p, const char *device,
 		return IFNAMSIZ;
 	}
 	if (value == VALUE_GUEST_MAC)
-		return put_bytes(ret, p->guest_mac, NET_MAC_BYTES);
+		return put_bytes(ret, plan->guest_mac, NET_MAC_BYTES);
 	if (value == VALUE_GATEWAY_MAC)
-		return put_bytes(ret, p->gateway_mac, NET_MAC_BYTES);
+		return put_bytes(ret, plan->gateway_mac, NET_MAC_BYTES);
 	if (value == VALUE_GUEST_IP)
-		return put_u32(ret, p->guest_ip);
+		return put_u32(ret, plan->guest_ip);
 	if (value == VALUE_GATEWAY_IP)
-		return put_u32(ret, p->gateway_ip);
+		return put_u32(ret, plan->gateway_ip);
 	if (value == VALUE_GUEST_NET)
-		return put_u32(ret, p->guest_ip & net_mask(p->prefix_len));
+		return put_u32(ret,
+		    plan->guest_ip & net_prefix_mask(plan->prefix_len));
 	if (value == VALUE_SYNTHETIC_NET)
-		return put_u32(ret, p->synthetic_net);
+		return put_u32(ret, plan->synthetic_net);
 	if (value == VALUE_PROXY_PORT)
-		return put_u16(ret, p->proxy_port);
+		return put_u16(ret, plan->proxy_port);
 	if (value == VALUE_MARK) /* the one value in host order */
 		return put_bytes(ret, &mark, sizeof(mark));
 	return put_bytes(ret, constants[value].bytes, constants[value].len);
 }
 
 bool
-ruleset_mask(const struct net_plan *p, const struct row_match *m,
+ruleset_mask(const struct net_plan *plan, const struct row_match *m,
     uint8_t ret[VALUE_MAX_BYTES])
 {
 	memset(ret, 0, VALUE_MAX_BYTES);
 	if (m->field == FIELD_IP_TARGET_NET) {
 		(void)put_u32(ret,
-		    net_mask(m->value == VALUE_GUEST_NET
-			    ? p->prefix_len
-			    : p->synthetic_prefix_len));
+		    net_prefix_mask(m->value == VALUE_GUEST_NET
+			    ? plan->prefix_len
+			    : plan->synthetic_prefix_len));
 		return true;
 	}
 	if (m->field == FIELD_TCP_SYN_ACK) {

@@ -200,31 +200,40 @@ on_expr(struct nftnl_expr *e, void *arg)
 	return 0;
 }
 
+/* Counts a chain's rules from its first. */
+static int
+enter_chain(struct text_lines *t, struct nftnl_rule *o)
+{
+	char chain[sizeof(t->chain)];
+	struct wr w = wr_init(chain, sizeof(chain));
+
+	wr_fmt(&w, "%u %s %s", nftnl_rule_get_u32(o, NFTNL_RULE_FAMILY),
+	    or_dash(nftnl_rule_get_str(o, NFTNL_RULE_TABLE)),
+	    or_dash(nftnl_rule_get_str(o, NFTNL_RULE_CHAIN)));
+	wr_u8(&w, 0);
+	if (!wr_ok(&w))
+		return -ENOBUFS;
+	if (strcmp(chain, t->chain) != 0) {
+		memcpy(t->chain, chain, w.len);
+		t->rule_index = 0;
+	}
+	return 0;
+}
+
 int
 text_add_rule(struct text_lines *t, struct nftnl_rule *o)
 {
 	AUTO_FREE char *buf = malloc(LINE_MAX_BYTES);
-	char chain[sizeof(t->chain)];
-	struct wr at = wr_init(chain, sizeof(chain));
-	struct wr w;
+	int rc = buf == NULL ? -ENOMEM : enter_chain(t, o);
 
-	if (buf == NULL)
-		return -ENOMEM;
-	wr_fmt(&at, "%u %s %s", nftnl_rule_get_u32(o, NFTNL_RULE_FAMILY),
-	    or_dash(nftnl_rule_get_str(o, NFTNL_RULE_TABLE)),
-	    or_dash(nftnl_rule_get_str(o, NFTNL_RULE_CHAIN)));
-	wr_u8(&at, 0);
-	if (!wr_ok(&at))
-		return -ENOBUFS;
-	if (strcmp(chain, t->chain) != 0) {
-		memcpy(t->chain, chain, sizeof(chain));
-		t->rule_index = 0;
+	if (rc == 0) {
+		struct wr w = wr_init(buf, LINE_MAX_BYTES);
+
+		wr_fmt(&w, "rule %s %03u", t->chain, t->rule_index++);
+		rc = nftnl_expr_foreach(o, on_expr, &w) < 0 ? -ENOBUFS
+							    : add_line(t, &w);
 	}
-	w = wr_init(buf, LINE_MAX_BYTES);
-	wr_fmt(&w, "rule %s %03u", chain, t->rule_index++);
-	if (nftnl_expr_foreach(o, on_expr, &w) < 0)
-		return -ENOBUFS;
-	return add_line(t, &w);
+	return rc;
 }
 
 static int

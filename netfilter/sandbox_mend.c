@@ -41,7 +41,7 @@ check_inside(struct sandbox_net *n, bool is_touched, struct net_event *ev,
 {
 	const char *name = sandbox_device_name(n);
 	enum device_state before = n->state;
-	uint32_t generation;
+	uint32_t generation = 0;
 	int rc = device_state(name, &n->state);
 
 	if (rc == 0)

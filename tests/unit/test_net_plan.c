@@ -162,6 +162,17 @@ refuses_what_would_not_work(void **state)
 }
 
 static void
+a_mask_has_its_bits_in_front(void **state)
+{
+	(void)state;
+	assert_int_equal(net_prefix_mask(0), 0);
+	assert_int_equal(net_prefix_mask(1), 0x80000000);
+	assert_int_equal(net_prefix_mask(15), 0xfffe0000);
+	assert_int_equal(net_prefix_mask(30), 0xfffffffc);
+	assert_int_equal(net_prefix_mask(32), 0xffffffff);
+}
+
+static void
 a_mac_is_read_as_it_is_written(void **state)
 {
 	static const char *const bad[] = { "", "02:74:77:00:00:0",
@@ -187,6 +198,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_default_plan_holds),
 		cmocka_unit_test(refuses_what_would_not_work),
+		cmocka_unit_test(a_mask_has_its_bits_in_front),
 		cmocka_unit_test(a_mac_is_read_as_it_is_written),
 	};
 

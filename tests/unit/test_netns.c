@@ -17,6 +17,9 @@
 #include "tests/unit/count_fds.h"
 
 #define NAME "tapward-netns-test"
+/* One character more than fits. */
+#define LONG_NAME                                                              \
+	"a-name-of-64-characters-which-is-one-more-than-fits-0123456789ab"
 
 static int home = -1;
 
@@ -104,9 +107,7 @@ static void
 a_name_cannot_leave_the_directory(void **state)
 {
 	static const char *const bad[] = { "", ".", "..", "../x", "a/b",
-		".hidden",
-		"0123456789012345678901234567890123456789"
-		"0123456789012345678901234567890" };
+		".hidden", LONG_NAME };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
