@@ -194,6 +194,13 @@ peer_new(struct fixture *f, int (*set)(struct gate *, int),
 	return c;
 }
 
+void
+fixture_new_recorder(struct fixture *f)
+{
+	f->recorder =
+	    peer_new(f, audit_port_set, recorder_rules, 1, on_recorder_closed);
+}
+
 /* --- the sockets --- */
 
 static int

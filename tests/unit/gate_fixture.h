@@ -20,7 +20,7 @@
 #include "base/message_lease.h"
 #include "proxy/gate.h"
 
-#define FIXTURE_RECORDS_MAX 512
+#define FIXTURE_RECORDS_MAX 2048
 #define FIXTURE_DIALS_MAX 512
 
 /* A record as the recorder got it. */
@@ -79,6 +79,9 @@ struct fixture *fixture_new(const char *policy, const char *ceiling);
 void fixture_free(struct fixture *f);
 /* Replaces the policy as the supervisor's message does. */
 void fixture_reload(struct fixture *f, const char *policy);
+
+/* After f->recorder was freed and set to NULL. */
+void fixture_new_recorder(struct fixture *f);
 
 /* Runs the loop until condition holds; fails the test after ten seconds. */
 typedef bool fixture_condition(struct fixture *f, void *arg);

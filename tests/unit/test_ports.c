@@ -1,0 +1,518 @@
+/*
+ * The gate's three ports: to the dialler, the broker and the recorder.
+ */
+#include "gate_fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/channel.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/message.h"
+#include "base/message_broker.h"
+#include "count_fds.h"
+#include "proxy/audit.h"
+#include "proxy/dial.h"
+#include "proxy/lease.h"
+
+#define POLICY "[policy]\nversion = 1\n[allow a]\nhost = a.example.org\n"
+
+static int
+setup(void **state)
+{
+	*state = fixture_new(POLICY, NULL);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	clock_test_release();
+	fixture_free(*state);
+	return 0;
+}
+
+/* --- dialler --- */
+
+struct outcome {
+	unsigned int count;
+	enum reason reason;
+	int fd;
+};
+
+static void
+on_dialed(const struct message_dialed *d, int fd, void *arg)
+{
+	struct outcome *o = arg;
+
+	o->count++;
+	o->reason = d->reason;
+	o->fd = fd;
+}
+
+static bool
+has_outcome(struct fixture *f, void *arg)
+{
+	(void)f;
+	return ((struct outcome *)arg)->count > 0;
+}
+
+static struct dial *
+dial(struct fixture *f, struct outcome *o)
+{
+	*o = (struct outcome){ .fd = -1 };
+	return dial_start(&f->gate, "a.example.org", 443, SCHEME_HTTPS,
+	    on_dialed, o);
+}
+
+static void
+hands_over_the_connection(void **state)
+{
+	struct fixture *f = *state;
+	struct outcome o;
+
+	assert_non_null(dial(f, &o));
+	assert_int_equal(o.count, 0);
+	fixture_until(f, has_outcome, &o);
+	assert_int_equal(o.reason, REASON_NONE);
+	assert_true(o.fd != -1);
+	assert_string_equal(f->dials[0].host, "a.example.org");
+	fd_close(&o.fd);
+}
+
+static void
+says_that_the_dialler_is_away_from_the_loop(void **state)
+{
+	struct fixture *f = *state;
+	struct outcome open, late;
+
+	f->dialling = FIXTURE_DIAL_HOLD;
+	assert_non_null(dial(f, &open));
+	fixture_turn(f);
+	chan_free(f->dialler);
+	f->dialler = NULL;
+	fixture_until(f, has_outcome, &open);
+	assert_int_equal(open.reason, REASON_ORIGIN_UNREACHABLE);
+	assert_non_null(dial(f, &late));
+	assert_int_equal(late.count, 0);
+	fixture_until(f, has_outcome, &late);
+	assert_int_equal(late.reason, REASON_ORIGIN_UNREACHABLE);
+}
+
+static void
+gives_up_after_the_time_out(void **state)
+{
+	struct fixture *f = *state;
+	struct outcome o;
+
+	f->dialling = FIXTURE_DIAL_HOLD;
+	f->gate.limits.connect_timeout_ms = 20;
+	assert_non_null(dial(f, &o));
+	fixture_until(f, has_outcome, &o);
+	assert_int_equal(o.reason, REASON_TIMEOUT);
+	while (f->cancel_count == 0)
+		fixture_turn(f);
+}
+
+static void
+closes_what_comes_after_a_cancel(void **state)
+{
+	struct fixture *f = *state;
+	struct outcome o;
+	struct dial *d = dial(f, &o);
+	int before = count_fds();
+
+	dial_cancel(d);
+	while (f->cancel_count == 0)
+		fixture_turn(f);
+	fixture_turn(f);
+	assert_int_equal(o.count, 0);
+	assert_int_equal(count_fds(), before);
+	/* One that was never sent, too. */
+	chan_free(f->dialler);
+	f->dialler = NULL;
+	fixture_turn(f);
+	dial_cancel(dial(f, &o));
+	fixture_turn(f);
+	assert_int_equal(o.count, 0);
+}
+
+static bool
+dialler_is_gone(struct fixture *f, void *arg)
+{
+	(void)arg;
+	return f->dialler == NULL;
+}
+
+/* An answer without its descriptor, and one with a descriptor too many. */
+static void
+drops_a_dialler_that_breaks_the_protocol(void **state)
+{
+	static const struct {
+		enum reason reason;
+		unsigned int fd_count;
+	} rows[] = { { REASON_NONE, 0 }, { REASON_RESOLVE_FAILED, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture *f = fixture_new(POLICY, NULL);
+		struct message_dialed m = { .reason = rows[i].reason };
+		uint8_t buf[256];
+		struct wr w = wr_init(buf, sizeof(buf));
+		int fd = 0;
+
+		message_dialed_encode(&w, &m);
+		assert_int_equal(chan_send(f->dialler, MSG_DIALED, 1, &w, &fd,
+				     rows[i].fd_count),
+		    0);
+		fixture_until(f, dialler_is_gone, NULL);
+		fixture_free(f);
+	}
+}
+
+/* --- broker --- */
+
+struct leased {
+	unsigned int count;
+	enum reason reason;
+	char value[64];
+};
+
+static void
+on_lease(const struct message_lease *lease, void *arg)
+{
+	struct leased *l = arg;
+	struct span v = secret_span(&lease->value);
+
+	l->count++;
+	l->reason = lease->reason;
+	memset(l->value, 0, sizeof(l->value));
+	if (lease->reason == REASON_NONE)
+		memcpy(l->value, v.ptr, v.len);
+}
+
+static bool
+has_lease(struct fixture *f, void *arg)
+{
+	(void)f;
+	return ((struct leased *)arg)->count > 0;
+}
+
+static bool
+has_request(struct fixture *f, void *arg)
+{
+	return f->lease_count >= *(size_t *)arg;
+}
+
+static struct lease_wait *
+lease(struct fixture *f, struct leased *l, const char *host, bool *ret_is_done)
+{
+	struct message_lease_request req = { .credential = "npm",
+		.port = 443,
+		.method = "GET",
+		.path = span_of("/x") };
+
+	memcpy(req.host, host, strlen(host));
+	*l = (struct leased){ 0 };
+	return lease_get(&f->gate, &req, on_lease, l, ret_is_done);
+}
+
+static void
+broker_answers(struct fixture *f, const char *value, bool any_request,
+    uint64_t lifetime_ms)
+{
+	static uint8_t buf[LEASE_BODY_MAX_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+	struct message_lease m = { .lease_id = 1,
+		.expires_boot_ms = clock_boot_ms() + lifetime_ms,
+		.any_request = any_request };
+
+	assert_int_equal(secret_set(&m.value, value, strlen(value)), 0);
+	message_lease_encode(&w, &m);
+	secret_done(&m.value);
+	assert_int_equal(chan_send(f->broker, MSG_LEASE, f->lease_id, &w, NULL,
+			     0),
+	    0);
+}
+
+/* Asks, and has it answered by the broker. */
+static void
+fetch(struct fixture *f, struct leased *l, const char *value, bool any_request,
+    uint64_t lifetime_ms)
+{
+	size_t want = f->lease_count + 1;
+	bool is_done;
+
+	assert_non_null(lease(f, l, "a.example.org", &is_done));
+	assert_false(is_done);
+	fixture_until(f, has_request, &want);
+	broker_answers(f, value, any_request, lifetime_ms);
+	fixture_until(f, has_lease, l);
+}
+
+static void
+keeps_a_lease_that_serves_any_request(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l;
+	bool is_done;
+
+	fetch(f, &l, "sesame", true, 60000);
+	assert_string_equal(l.value, "sesame");
+	assert_null(lease(f, &l, "a.example.org", &is_done));
+	assert_true(is_done);
+	assert_string_equal(l.value, "sesame");
+	assert_int_equal(f->lease_count, 1);
+	/* For another host it asks. */
+	lease_cancel(lease(f, &l, "b.example.org", &is_done));
+	assert_false(is_done);
+}
+
+static void
+asks_anew_for_each_request_otherwise(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l;
+
+	fetch(f, &l, "one", false, 60000);
+	fetch(f, &l, "two", false, 60000);
+	assert_string_equal(l.value, "two");
+	assert_int_equal(f->lease_count, 2);
+}
+
+static void
+does_not_use_a_lease_after_its_end(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l;
+
+	clock_test_set(1000, 1000, 1000);
+	fetch(f, &l, "sesame", true, 5000);
+	clock_test_advance(5000);
+	fetch(f, &l, "fresh", true, 5000);
+	assert_string_equal(l.value, "fresh");
+	/* One that comes too late is none. */
+	clock_test_advance(5000);
+	fetch(f, &l, "stale", true, 0);
+	assert_int_equal(l.reason, REASON_CREDENTIAL_UNAVAILABLE);
+}
+
+static void
+broker_revokes(struct fixture *f, const char *credential)
+{
+	uint8_t buf[128];
+	struct wr w = wr_init(buf, sizeof(buf));
+	struct message_lease_revoked m = { { 0 } };
+
+	memcpy(m.credential, credential, strlen(credential));
+	message_lease_revoked_encode(&w, &m);
+	assert_int_equal(chan_send(f->broker, MSG_LEASE_REVOKED, 0, &w, NULL,
+			     0),
+	    0);
+	fixture_turn(f);
+}
+
+static void
+forgets_what_was_revoked(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l;
+	bool is_done;
+
+	fetch(f, &l, "sesame", true, 60000);
+	broker_revokes(f, "another");
+	(void)lease(f, &l, "a.example.org", &is_done);
+	assert_true(is_done);
+	broker_revokes(f, "npm");
+	fetch(f, &l, "fresh", true, 60000);
+	broker_revokes(f, "");
+	fetch(f, &l, "fresher", true, 60000);
+	lease_forget_all(&f->gate);
+	fetch(f, &l, "freshest", true, 60000);
+	assert_string_equal(l.value, "freshest");
+}
+
+/* It was on its way when everything was to be forgotten. */
+static void
+does_not_keep_what_was_asked_for_before_a_reload(void **state)
+{
+	struct fixture *f = *state;
+	size_t want = 1;
+	struct leased l;
+	bool is_done;
+
+	(void)lease(f, &l, "a.example.org", &is_done);
+	fixture_until(f, has_request, &want);
+	lease_forget_all(&f->gate);
+	broker_answers(f, "old", true, 60000);
+	fixture_until(f, has_lease, &l);
+	fetch(f, &l, "new", true, 60000);
+	assert_string_equal(l.value, "new");
+}
+
+static void
+has_no_lease_without_a_broker(void **state)
+{
+	struct fixture *f = *state;
+	struct leased kept, l;
+	bool is_done;
+
+	fetch(f, &kept, "sesame", true, 60000);
+	(void)lease(f, &l, "b.example.org", &is_done);
+	chan_free(f->broker);
+	f->broker = NULL;
+	fixture_until(f, has_lease, &l);
+	assert_int_equal(l.reason, REASON_CREDENTIAL_UNAVAILABLE);
+	/* Not the kept one either: nobody could revoke it. */
+	(void)lease(f, &l, "a.example.org", &is_done);
+	assert_false(is_done);
+	fixture_until(f, has_lease, &l);
+	assert_int_equal(l.reason, REASON_CREDENTIAL_UNAVAILABLE);
+}
+
+static void
+gives_up_on_a_silent_broker(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l;
+	bool is_done;
+
+	f->gate.limits.connect_timeout_ms = 20;
+	(void)lease(f, &l, "a.example.org", &is_done);
+	fixture_until(f, has_lease, &l);
+	assert_int_equal(l.reason, REASON_CREDENTIAL_UNAVAILABLE);
+}
+
+/* What a callee does in there cannot pull the lease away from it. */
+static void
+forget_in_callee(const struct message_lease *lease, void *arg)
+{
+	struct fixture *f = arg;
+
+	lease_forget_all(&f->gate);
+	assert_true(span_is(secret_span(&lease->value), "sesame"));
+}
+
+static void
+lends_a_lease_until_the_callee_returns(void **state)
+{
+	struct fixture *f = *state;
+	struct message_lease_request req = { .credential = "npm",
+		.host = "a.example.org",
+		.port = 443,
+		.method = "GET",
+		.path = span_of("/x") };
+	struct leased l;
+	bool is_done;
+
+	fetch(f, &l, "sesame", true, 60000);
+	assert_null(lease_get(&f->gate, &req, forget_in_callee, f, &is_done));
+	assert_true(is_done);
+	lease_cancel(lease(f, &l, "a.example.org", &is_done));
+	assert_false(is_done);
+}
+
+/* --- recorder --- */
+
+static void
+send_records(struct fixture *f, unsigned int count, unsigned int first)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		struct audit_record r = audit_record_init(AUDIT_REQUEST);
+
+		r.ms = first + i;
+		audit_send(&f->gate, &r);
+	}
+}
+
+static bool
+has_ready_port(struct fixture *f, void *arg)
+{
+	(void)arg;
+	return audit_is_ready(&f->gate);
+}
+
+/* In order, none lost, and nothing new begins while any waits. */
+static void
+keeps_records_for_a_recorder_that_is_slow(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int sent = 0;
+
+	assert_true(audit_is_ready(&f->gate));
+	while (audit_is_ready(&f->gate) && sent < 400)
+		send_records(f, 1, sent++);
+	/* The channel holds some hundred before it says stop. */
+	assert_in_range(sent, 10, 399);
+	send_records(f, 20, sent);
+	sent += 20;
+	(void)fixture_wait_record(f, sent);
+	for (unsigned int i = 0; i < sent; i++)
+		assert_int_equal(f->records[i].r.ms, i);
+	fixture_until(f, has_ready_port, NULL);
+}
+
+static void
+takes_records_over_to_the_next_recorder(void **state)
+{
+	struct fixture *f = *state;
+
+	chan_free(f->recorder);
+	f->recorder = NULL;
+	fixture_turn(f);
+	assert_false(audit_is_ready(&f->gate));
+	send_records(f, 3, 0);
+	fixture_new_recorder(f);
+	(void)fixture_wait_record(f, 3);
+	fixture_until(f, has_ready_port, NULL);
+}
+
+static void
+tells_how_many_records_were_lost(void **state)
+{
+	struct fixture *f = *state;
+	const struct fixture_record *rec;
+
+	chan_free(f->recorder);
+	f->recorder = NULL;
+	fixture_turn(f);
+	send_records(f, 1024 + 7, 0);
+	fixture_new_recorder(f);
+	rec = fixture_wait_record(f, 1025);
+	assert_string_equal(rec->detail, "gate lost 7 records");
+	assert_int_equal(rec->r.event, AUDIT_LIFECYCLE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(hands_over_the_connection),
+		TEST(says_that_the_dialler_is_away_from_the_loop),
+		TEST(gives_up_after_the_time_out),
+		TEST(closes_what_comes_after_a_cancel),
+		cmocka_unit_test(drops_a_dialler_that_breaks_the_protocol),
+		TEST(keeps_a_lease_that_serves_any_request),
+		TEST(asks_anew_for_each_request_otherwise),
+		TEST(does_not_use_a_lease_after_its_end),
+		TEST(forgets_what_was_revoked),
+		TEST(does_not_keep_what_was_asked_for_before_a_reload),
+		TEST(has_no_lease_without_a_broker),
+		TEST(gives_up_on_a_silent_broker),
+		TEST(lends_a_lease_until_the_callee_returns),
+		TEST(keeps_records_for_a_recorder_that_is_slow),
+		TEST(takes_records_over_to_the_next_recorder),
+		TEST(tells_how_many_records_were_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
