@@ -64,7 +64,7 @@ cmd_check(const struct cli *cli, int argc, char **argv)
 	return worst;
 }
 
-/* A policy and what it lives in. */
+/* A policy and what it lives in; on the heap, findings are 32 KiB. */
 struct loaded {
 	struct policy_file file;
 	struct compile_result result;
@@ -72,40 +72,50 @@ struct loaded {
 };
 
 static void
-loaded_done(struct loaded *l)
+loaded_free(struct loaded *l)
 {
+	if (l == NULL)
+		return;
 	policy_unref(l->policy);
 	compile_result_done(&l->result);
 	policy_file_done(&l->file);
+	free(l);
 }
 
-/* 0, or an exit status with the findings printed. */
-static int
-load(const char *path, bool is_ceiling, struct loaded *ret)
+/* The policy, or NULL with the findings printed. */
+static struct loaded *
+load(const char *path, bool is_ceiling)
 {
 	struct compile_input in = { .is_ceiling = is_ceiling,
 		.preset = presets_find };
+	struct loaded *l = calloc(1, sizeof(*l));
 	struct err err = { "" };
-	int rc = policy_file_read(path,
-	    is_ceiling ? CHECK_FILE_MAX_BYTES : POLICY_TEXT_MAX_BYTES,
-	    &ret->file, &err);
+	int rc = -ENOMEM;
 
-	if (rc != 0)
-		return cli_fail(&err, CLI_FAILED);
-	in.display_name = policy_file_name(&ret->file);
-	in.text =
-	    (struct span){ (const uint8_t *)ret->file.text, ret->file.len };
-	rc = compile_policy(&in, &ret->result);
-	for (size_t i = 0; i < ret->result.finding_count; i++)
-		(void)fprintf(stderr, "%s\n", ret->result.findings[i].text);
-	if (rc == 0)
-		rc = policy_map_bytes(ret->result.image, ret->result.image_len,
-		    &ret->policy);
-	if (rc != 0 && rc != -EINVAL) {
-		(void)err_os(&err, rc, "%s", ret->file.path);
-		return cli_fail(&err, CLI_FAILED);
+	if (l != NULL)
+		rc = policy_file_read(path,
+		    is_ceiling ? CHECK_FILE_MAX_BYTES : POLICY_TEXT_MAX_BYTES,
+		    &l->file, &err);
+	if (rc != 0) {
+		(void)cli_fail(&err, CLI_FAILED);
+		loaded_free(l);
+		return NULL;
 	}
-	return rc == 0 ? 0 : CLI_FAILED;
+	in.display_name = policy_file_name(&l->file);
+	in.text = (struct span){ (const uint8_t *)l->file.text, l->file.len };
+	rc = compile_policy(&in, &l->result);
+	for (size_t i = 0; i < l->result.finding_count; i++)
+		(void)fprintf(stderr, "%s\n", l->result.findings[i].text);
+	if (rc == 0)
+		rc = policy_map_bytes(l->result.image, l->result.image_len,
+		    &l->policy);
+	if (rc == 0)
+		return l;
+	if (rc != -EINVAL)
+		(void)fprintf(stderr, "tapward: %s: %s\n", l->file.path,
+		    strerror(-rc));
+	loaded_free(l);
+	return NULL;
 }
 
 static void
@@ -150,18 +160,20 @@ struct explain_options {
 	bool json;
 };
 
+/* 1 would mean "deny": what cannot be judged is CLI_USAGE. */
 static int
 explain_url(const struct explain_options *o, const char *url)
 {
-	struct loaded policy = { .policy = NULL }, ceiling = { .policy = NULL };
+	struct loaded *policy = load(o->policy, false);
+	struct loaded *ceiling =
+	    o->ceiling == NULL ? NULL : load(o->ceiling, true);
 	struct explanation e;
 	struct err err = { "" };
-	int rc = load(o->policy, false, &policy);
+	int rc = CLI_USAGE;
 
-	if (rc == 0 && o->ceiling != NULL)
-		rc = load(o->ceiling, true, &ceiling);
-	if (rc == 0) {
-		struct policy_pair pair = { policy.policy, ceiling.policy };
+	if (policy != NULL && (ceiling != NULL || o->ceiling == NULL)) {
+		struct policy_pair pair = { policy->policy,
+			ceiling == NULL ? NULL : ceiling->policy };
 
 		if (explain(&pair, url, o->method, &e, &err) != 0) {
 			rc = cli_fail(&err, CLI_USAGE);
@@ -170,11 +182,9 @@ explain_url(const struct explain_options *o, const char *url)
 			    &e);
 			rc = explain_status(&e);
 		}
-	} else {
-		rc = CLI_USAGE; /* 1 would mean "deny" */
 	}
-	loaded_done(&ceiling);
-	loaded_done(&policy);
+	loaded_free(ceiling);
+	loaded_free(policy);
 	return rc;
 }
 

@@ -45,37 +45,53 @@ policy_folder_is_ours(const struct stat *st)
 	    st->st_uid == getuid();
 }
 
+/* FOLDER/NAME into buf. */
+static int
+policy_join(char *buf, size_t size, const char *folder, const char *name)
+{
+	int n = snprintf(buf, size, "%s/%s",
+	    strcmp(folder, "/") == 0 ? "" : folder, name);
+
+	return n >= 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+/* Is there a policy in folder, and may it be taken? 0, 1 for no, -EINVAL. */
+static int
+policy_probe(const char *folder, char *buf, size_t size, struct err *err)
+{
+	struct stat st;
+
+	if (policy_join(buf, size, folder, POLICY_FILE_NAME) != 0 ||
+	    lstat(buf, &st) == -1)
+		return 1;
+	if (stat(folder, &st) == 0 && policy_folder_is_ours(&st))
+		return 0;
+	return err_at(err, buf, 0,
+	    "lies in a folder of another user (uid %u): name it with --policy"
+	    " if you trust it",
+	    st.st_uid);
+}
+
 static int
 policy_find(char *buf, size_t size, struct err *err)
 {
-	char folder[PATH_MAX], probe[PATH_MAX + 16];
+	char folder[PATH_MAX];
 	struct stat st;
 
 	if (getcwd(folder, sizeof(folder)) == NULL)
 		return err_os(err, -errno, "the working directory");
 	for (int i = 0; i < POLICY_PARENTS_MAX; i++) {
 		char *slash;
+		int rc = policy_probe(folder, buf, size, err);
 
-		(void)snprintf(probe, sizeof(probe), "%s/" POLICY_FILE_NAME,
-		    folder);
-		if (lstat(probe, &st) == 0) {
-			if (stat(folder, &st) == -1 ||
-			    !policy_folder_is_ours(&st))
-				return err_at(err, NULL, 0,
-				    "%s lies in a folder of another user"
-				    " (uid %u): name it with --policy if you"
-				    " trust it",
-				    probe, st.st_uid);
-			(void)snprintf(buf, size, "%s", probe);
-			return 0;
-		}
-		(void)snprintf(probe, sizeof(probe), "%s/.git", folder);
+		if (rc != 1)
+			return rc;
 		slash = strrchr(folder, '/');
-		if (lstat(probe, &st) == 0 || slash == NULL || slash[1] == '\0')
+		if ((policy_join(buf, size, folder, ".git") == 0 &&
+			lstat(buf, &st) == 0) ||
+		    slash == NULL || slash[1] == '\0')
 			break;
-		*slash = '\0';
-		if (slash == folder)
-			(void)snprintf(folder, sizeof(folder), "/");
+		slash[slash == folder ? 1 : 0] = '\0';
 	}
 	return err_at(err, NULL, 0,
 	    "there is no " POLICY_FILE_NAME " here or above, up to the root of"
