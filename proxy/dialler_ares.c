@@ -33,6 +33,7 @@ struct dialler_ares {
 	ares_channel channel;
 	struct event *timer;
 	struct watched sockets[SOCKETS_MAX];
+	bool has_resolvers;
 };
 
 /* Until c-ares wants to try again, or not at all while nothing is asked. */
@@ -210,9 +211,11 @@ dialler_ares_set_resolvers(struct dialler_ares *a,
 	/* It refuses to take others while a question is open. */
 	ares_cancel(a->channel);
 	set_timer(a);
+	a->has_resolvers = false;
 	if (ares_set_servers_ports(a->channel, count > 0 ? nodes : NULL) !=
 	    ARES_SUCCESS)
 		return -ENOMEM;
+	a->has_resolvers = count > 0;
 	return 0;
 }
 
@@ -234,6 +237,11 @@ void
 dialler_ares_ask(struct dialler_ares *a, const char *host, uint16_t type,
     struct dialler_query *q)
 {
+	/* c-ares 1.18.1 would leak the question. */
+	if (!a->has_resolvers) {
+		q->done((struct span){ NULL, 0 }, false, q->arg);
+		return;
+	}
 	ares_query(a->channel, host, C_IN, type, on_answer, q);
 	set_timer(a);
 }

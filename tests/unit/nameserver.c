@@ -139,7 +139,7 @@ quirk_of(const struct nameserver *n, const char *name)
 	for (const struct nameserver_row *r = n->rows; r->owner != NULL; r++)
 		if (r->type == NULL && strcmp(r->owner, name) == 0)
 			return r->quirk;
-	return 0;
+	return NAMESERVER_PLAIN;
 }
 
 /* The whole answer into w. */
@@ -185,7 +185,7 @@ static void
 send_other(int fd, const struct dns_query *q, const struct sockaddr_in *to)
 {
 	static const struct nameserver_row poison = { "poison.example", "A",
-		"192.0.2.66", 60, 0, 0 };
+		"192.0.2.66", 60, 0, NAMESERVER_PLAIN };
 	uint8_t buf[512];
 	struct wr w = wr_init(buf, sizeof(buf));
 

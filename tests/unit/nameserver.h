@@ -13,7 +13,8 @@ struct nameserver;
 
 /* What is odd about the answers for a name. */
 enum nameserver_quirk {
-	NAMESERVER_SILENT = 1,
+	NAMESERVER_PLAIN,
+	NAMESERVER_SILENT,
 	NAMESERVER_TRUNCATES, /* UDP: TC and nothing else; TCP: all */
 	NAMESERVER_SERVFAIL,
 	NAMESERVER_EMPTY_FIRST, /* an empty datagram before the answer */

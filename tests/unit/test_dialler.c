@@ -5,77 +5,7 @@
 #include "tests/unit/dialler_support.h"
 
 #include "base/clock.h"
-
-static const struct nameserver_row zone[] = {
-	{ "good.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "other.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "raw.other.example", "A", FORBIDDEN, 60, 0, 0 },
-	{ "denied.example", "A", ORIGIN, 60, 0, 0 },
-	/* a chain of four */
-	{ "chain.origin.example", "CNAME", "b.cdn.example", 60, 0, 0 },
-	{ "b.cdn.example", "CNAME", "c_1.cdn.example", 60, 0, 0 },
-	{ "c_1.cdn.example", "CNAME", "d.cdn.example", 60, 0, 0 },
-	{ "d.cdn.example", "A", ORIGIN, 60, 0, 0 },
-	{ "inward.origin.example", "CNAME", "x.evil.example", 60, 0, 0 },
-	{ "x.evil.example", "A", "10.0.0.5", 60, 0, 0 },
-	{ "loop.origin.example", "CNAME", "loop2.example", 60, 0, 0 },
-	{ "loop2.example", "CNAME", "loop.origin.example", 60, 0, 0 },
-	{ "long.origin.example", "CNAME", "1.example", 60, 0, 0 },
-	{ "1.example", "CNAME", "2.example", 60, 0, 0 },
-	{ "2.example", "CNAME", "3.example", 60, 0, 0 },
-	{ "3.example", "CNAME", "4.example", 60, 0, 0 },
-	{ "4.example", "CNAME", "5.example", 60, 0, 0 },
-	{ "5.example", "CNAME", "6.example", 60, 0, 0 },
-	{ "6.example", "CNAME", "7.example", 60, 0, 0 },
-	{ "7.example", "CNAME", "8.example", 60, 0, 0 },
-	{ "8.example", "CNAME", "9.example", 60, 0, 0 },
-	{ "9.example", "A", ORIGIN, 60, 0, 0 },
-	/* rebinding */
-	{ "twice.origin.example", "A", ORIGIN, 0, 1, 0 },
-	{ "twice.origin.example", "A", FORBIDDEN, 0, 2, 0 },
-	/* mixed answers */
-	{ "mixed.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "mixed.origin.example", "A", "169.254.169.254", 60, 0, 0 },
-	{ "mixed6.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "mixed6.origin.example", "AAAA", "fe80::1", 60, 0, 0 },
-	/* refused addresses */
-	{ "v10.origin.example", "A", "10.0.0.1", 60, 0, 0 },
-	{ "v127.origin.example", "A", FORBIDDEN, 60, 0, 0 },
-	{ "v0.origin.example", "A", "0.0.0.0", 60, 0, 0 },
-	{ "v169.origin.example", "A", "169.254.7.7", 60, 0, 0 },
-	{ "v224.origin.example", "A", "224.0.0.1", 60, 0, 0 },
-	{ "cgnat.origin.example", "A", "100.100.1.1", 60, 0, 0 },
-	{ "guest.origin.example", "A", "100.64.0.2", 60, 0, 0 },
-	{ "synthetic.origin.example", "A", "198.18.0.9", 60, 0, 0 },
-	{ "meta.origin.example", "A", "169.254.169.254", 60, 0, 0 },
-	{ "meta6.origin.example", "AAAA", "fd00:ec2::254", 60, 0, 0 },
-	{ "own.origin.example", "A", "192.0.2.10", 60, 0, 0 },
-	{ "resolver.origin.example", "A", NAMESERVER, 60, 0, 0 },
-	{ "mapped.origin.example", "AAAA", "::ffff:127.0.0.2", 60, 0, 0 },
-	{ "compat.origin.example", "AAAA", "::127.0.0.2", 60, 0, 0 },
-	{ "translated.origin.example", "AAAA", "::ffff:0:127.0.0.2", 60, 0, 0 },
-	{ "nat64.origin.example", "AAAA", "64:ff9b::a9fe:a9fe", 60, 0, 0 },
-	{ "local64.origin.example", "AAAA", "64:ff9b:1::a00:1", 60, 0, 0 },
-	{ "6to4.origin.example", "AAAA", "2002:7f00:1::1", 60, 0, 0 },
-	{ "teredo.origin.example", "AAAA", "2001:0:1::1", 60, 0, 0 },
-	{ "fc00.origin.example", "AAAA", "fc00::1", 60, 0, 0 },
-	/* odd nameservers */
-	{ "silent.origin.example", NULL, NULL, 0, 0, NAMESERVER_SILENT },
-	{ "half.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "half.origin.example", NULL, NULL, 0, 0, NAMESERVER_SILENT_AAAA },
-	{ "tc.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "tc.origin.example", NULL, NULL, 0, 0, NAMESERVER_TRUNCATES },
-	{ "fail.origin.example", NULL, NULL, 0, 0, NAMESERVER_SERVFAIL },
-	{ "empty.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "empty.origin.example", NULL, NULL, 0, 0, NAMESERVER_EMPTY_FIRST },
-	{ "poison.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "poison.origin.example", NULL, NULL, 0, 0, NAMESERVER_OTHER_FIRST },
-	{ "two.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "two.origin.example", NULL, NULL, 0, 0, NAMESERVER_TWO_QUESTIONS },
-	{ "both.origin.example", "A", ORIGIN, 60, 0, 0 },
-	{ "both.origin.example", "AAAA", "::1", 60, 0, 0 },
-	{ NULL, NULL, NULL, 0, 0, 0 },
-};
+#include "tests/unit/dialler_zone.h"
 
 static void
 assert_origin_reached(const struct world *w, const struct answer *a)
