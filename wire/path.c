@@ -15,11 +15,12 @@ struct path_unit
 path_unit(struct rd *r)
 {
 	struct path_unit u = { .byte = rd_u8(r) };
-	struct rd ahead = *r;
+	struct rd ahead;
 	int high, low;
 
 	if (u.byte != '%')
 		return u;
+	ahead = *r;
 	high = ascii_hex(rd_u8(&ahead));
 	low = ascii_hex(rd_u8(&ahead));
 	if (!rd_ok(&ahead) || high < 0 || low < 0)

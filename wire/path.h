@@ -64,9 +64,10 @@ const char *path_pattern_fault(struct span pattern);
 
 /*
  * Does the whole path match? A '/' of either side matches %2F of the other.
- * Time is at most length of path times length of pattern. A pattern that
- * path_pattern_fault() refuses matches nothing. Of an ambiguous path the
- * answer means nothing: the caller asks path_read() first.
+ * Time is at most length of path times length of pattern. The answer means
+ * something only for a pattern that path_pattern_fault() passed and a path
+ * that path_read() calls unambiguous: a rule is compiled once, a path is read
+ * once, and many rules are asked. An empty or too long pattern matches nothing.
  */
 bool path_match(struct span pattern, struct span path);
 

@@ -50,15 +50,13 @@ take_piece(struct rd *r)
 	return (struct piece){ PIECE_STAR_STAR, 0 };
 }
 
-/* pattern is at most PATH_PATTERN_MAX_BYTES long. */
+/* At most PATH_PATTERN_MAX_BYTES are left in r. */
 static void
-split(struct span pattern, struct pieces *ret)
+split(struct rd *r, struct pieces *ret)
 {
-	struct rd r = rd_span(pattern);
-
 	ret->count = 0;
-	while (rd_left(&r) > 0)
-		ret->at[ret->count++] = take_piece(&r);
+	while (rd_left(r) > 0)
+		ret->at[ret->count++] = take_piece(r);
 	ret->at[ret->count++] = (struct piece){ PIECE_END, 0 };
 }
 
@@ -117,7 +115,7 @@ places_step(struct places *places, const struct pieces *p, uint8_t c)
 			    w * WORD_BITS + (size_t)__builtin_ctzll(word), c);
 	}
 	*places = next;
-	for (size_t w = 0; w < PIECES_MAX / WORD_BITS; w++)
+	for (size_t w = 0; w * WORD_BITS < p->count; w++)
 		any |= next.word[w];
 	return any != 0;
 }
@@ -136,22 +134,44 @@ takes_all(const struct places *places, const struct pieces *p)
 	    places_has(places, p->count - 2);
 }
 
-bool
-path_match(struct span pattern, struct span path)
+/* Takes what is before the first star off both; false when they differ. */
+static bool
+match_literal(struct rd *pattern, struct rd *path)
+{
+	while (rd_left(pattern) > 0 && rd_peek(pattern) != '*')
+		if (rd_left(path) == 0 ||
+		    path_unit(pattern).byte != path_unit(path).byte)
+			return false;
+	return true;
+}
+
+static bool
+match_stars(struct rd *pattern, struct rd *path)
 {
 	struct places places = { { 0 } };
-	struct rd r = rd_span(path);
 	struct pieces pieces;
 
-	if (path_pattern_fault(pattern) != NULL)
-		return false;
 	split(pattern, &pieces);
 	places_add(&places, &pieces, 0);
-	while (rd_left(&r) > 0 && !takes_all(&places, &pieces))
-		if (!places_step(&places, &pieces, path_unit(&r).byte))
+	while (rd_left(path) > 0 && !takes_all(&places, &pieces))
+		if (!places_step(&places, &pieces, path_unit(path).byte))
 			return false;
 	return takes_all(&places, &pieces) ||
 	    places_has(&places, pieces.count - 1);
+}
+
+bool
+path_match(struct span pattern, struct span path)
+{
+	struct rd p = rd_span(pattern), r = rd_span(path);
+
+	if (pattern.len == 0 || pattern.len > PATH_PATTERN_MAX_BYTES)
+		return false;
+	if (!match_literal(&p, &r))
+		return false;
+	if (rd_left(&p) == 0)
+		return rd_left(&r) == 0;
+	return match_stars(&p, &r);
 }
 
 static bool

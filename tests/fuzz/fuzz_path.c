@@ -117,7 +117,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!reading.is_ambiguous)
 		one_reading(path, &reading);
 	if (path_pattern_fault(pattern) != NULL) {
-		HOLDS(!path_match(pattern, path));
+		(void)path_match(pattern, path); /* only survives */
 		return 0;
 	}
 	of_pattern = units_of(pattern, true);

@@ -13,6 +13,7 @@
 	"a\x07"                                                                \
 	"Example\0"
 #define A_IN "\0\x01\0\x01"
+#define TEN "0123456789"
 #define OPT(payload, version, flags) "\0\0\x29" payload "\0" version flags
 
 static const struct {
@@ -48,9 +49,10 @@ static const struct {
 		       "a\xc0\x0c" A_IN),
 	    DNS_FORMERR },
 	{ "a label of 64",
-	    BYTES(HEAD "\x40"
-		       "a" A_IN),
+	    BYTES(HEAD "\x40" TEN TEN TEN TEN TEN TEN "abcd\0" A_IN),
 	    DNS_FORMERR },
+	{ "a label of 63",
+	    BYTES(HEAD "\x3f" TEN TEN TEN TEN TEN TEN "abc\0" A_IN), DNS_OK },
 	{ "a name without an end",
 	    BYTES(HEAD "\x01"
 		       "a"),

@@ -167,6 +167,8 @@ static const struct {
 	{ "row 8: the name itself is not below", "github.com", "github.com",
 	    0 },
 	{ "row 6: a suffix without a dot", "evilgithub.com", "github.com", 0 },
+	{ "row 6: below a name that ends alike", "a.evilgithub.com",
+	    "github.com", 0 },
 	{ "row 6: a suffix with a hyphen", "evil-github.com", "github.com", 0 },
 	{ "row 6: the name in front", "github.com.evil.example", "github.com",
 	    0 },

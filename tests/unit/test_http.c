@@ -25,6 +25,38 @@ finds_the_end_and_leaves_what_follows(void **state)
 	assert_int_equal(len, sizeof(GET "\r\n") - 1);
 }
 
+/* Row 45: nobody waits for the end of a head that has none. */
+static void
+refuses_a_bad_line_end_as_it_comes(void **state)
+{
+	static const struct {
+		struct span in;
+		enum http_status want;
+	} rows[] = {
+		{ BYTES("GET / HTTP/1.1\n"), HTTP_LINE_END },
+		{ BYTES("GET / HTTP/1.1\rX"), HTTP_LINE_END },
+		{ BYTES("\n"), HTTP_LINE_END },
+		{ BYTES("\rG"), HTTP_LINE_END },
+		{ BYTES(GET "\n"), HTTP_LINE_END },
+		{ BYTES(GET "\rX"), HTTP_LINE_END },
+		{ BYTES("\0"), HTTP_CONTROL },
+		{ BYTES(GET "X\x1f"), HTTP_CONTROL },
+		{ BYTES(GET "\x7f"), HTTP_CONTROL },
+		{ BYTES(GET "X:\t\x80\xff"), HTTP_MORE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		struct http_scan scan = { .at = 0 };
+		size_t len;
+
+		row_equal("scan", http_scan(&scan, rows[i].in, &len),
+		    rows[i].want);
+		row_equal("again", http_scan(&scan, rows[i].in, &len),
+		    rows[i].want);
+	}
+}
+
 /* Bytes that were scanned are changed: the answer must not see that. */
 static void
 never_looks_back(void **state)
@@ -284,6 +316,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_end_and_leaves_what_follows),
+		cmocka_unit_test(refuses_a_bad_line_end_as_it_comes),
 		cmocka_unit_test(never_looks_back),
 		cmocka_unit_test(bounds_the_size_of_a_head),
 		cmocka_unit_test(bounds_the_count_of_fields),
