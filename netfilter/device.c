@@ -210,19 +210,6 @@ device_delete(const char *name)
 	return link_request(RTM_DELLINK, 0, name, NULL, NULL);
 }
 
-const char *
-device_state_name(enum device_state s)
-{
-	static const char *const names[] = {
-		[DEVICE_GONE] = "gone",
-		[DEVICE_DOWN] = "down",
-		[DEVICE_WAITING] = "waiting",
-		[DEVICE_READY] = "ready",
-	};
-
-	return names[s];
-}
-
 static int
 on_state(const struct nlmsghdr *nlh, void *arg)
 {

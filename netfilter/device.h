@@ -54,7 +54,6 @@ enum device_state {
 	DEVICE_WAITING, /* up, but no VMM attached or peer down */
 	DEVICE_READY,   /* up and attached */
 };
-const char *device_state_name(enum device_state s);
 int device_state(const char *name, enum device_state *ret);
 
 /*

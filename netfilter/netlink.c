@@ -63,13 +63,6 @@ netlink_batch_done(struct netlink_batch *b)
 	*b = (struct netlink_batch){ 0 };
 }
 
-void
-netlink_batch_fail(struct netlink_batch *b, int rc)
-{
-	if (b->rc == 0)
-		b->rc = rc;
-}
-
 /* Room for the largest request after what is there already. */
 static bool
 batch_grow(struct netlink_batch *b)
@@ -81,7 +74,7 @@ batch_grow(struct netlink_batch *b)
 		return true;
 	buf = realloc(b->buf, size);
 	if (buf == NULL) {
-		netlink_batch_fail(b, -ENOMEM);
+		b->rc = -ENOMEM;
 		return false;
 	}
 	b->buf = buf;

@@ -42,8 +42,6 @@ void netlink_batch_done(struct netlink_batch *b);
 struct nlmsghdr *netlink_batch_next(struct netlink_batch *b, uint16_t type,
     uint16_t flags);
 void netlink_batch_push(struct netlink_batch *b, struct nlmsghdr *nlh);
-/* Fails the batch, for a caller that could not make its request. */
-void netlink_batch_fail(struct netlink_batch *b, int rc);
 
 /*
  * Sends the batch and reads the answers: 0 when each request that asked for

@@ -2,8 +2,7 @@
  * The plan's defaults and what must hold between its numbers. A plan that
  * passes the check is what device.c and the ruleset rely on.
  */
-#include <arpa/inet.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/ascii.h"
@@ -143,42 +142,4 @@ net_plan_check(const struct net_plan *plan, struct err *err)
 	if (plan->log_per_second == 0 || plan->refuse_per_second == 0)
 		return err_at(err, NULL, 0, "a rate of 0 would never match");
 	return 0;
-}
-
-const char *
-net_address_text(uint32_t address, char buf[NET_ADDRESS_TEXT_SIZE])
-{
-	(void)snprintf(buf, NET_ADDRESS_TEXT_SIZE, "%u.%u.%u.%u",
-	    (address >> 24) & 255U, (address >> 16) & 255U,
-	    (address >> 8) & 255U, address & 255U);
-	return buf;
-}
-
-const char *
-net_mac_text(const uint8_t mac[NET_MAC_BYTES], char buf[NET_MAC_TEXT_SIZE])
-{
-	(void)snprintf(buf, NET_MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x",
-	    mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-	return buf;
-}
-
-bool
-net_mac_parse(const char *text, uint8_t ret_mac[NET_MAC_BYTES])
-{
-	uint8_t mac[NET_MAC_BYTES];
-
-	if (strlen(text) != NET_MAC_TEXT_SIZE - 1)
-		return false;
-	for (size_t i = 0; i < NET_MAC_BYTES; i++) {
-		int high = ascii_hex((uint8_t)text[3 * i]);
-		int low = ascii_hex((uint8_t)text[3 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		if (i + 1 < NET_MAC_BYTES && text[3 * i + 2] != ':')
-			return false;
-		mac[i] = (uint8_t)(high * 16 + low);
-	}
-	memcpy(ret_mac, mac, sizeof(mac));
-	return true;
 }

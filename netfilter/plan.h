@@ -7,7 +7,6 @@
 #define TAPWARD_NETFILTER_PLAN_H
 
 #include <net/if.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -57,14 +56,5 @@ int net_plan_check(const struct net_plan *plan, struct err *err);
 
 /* The first len bits; len is at most 32. */
 uint32_t net_prefix_mask(uint8_t len);
-
-/* "100.64.0.2" and its NUL. */
-#define NET_ADDRESS_TEXT_SIZE 16
-const char *net_address_text(uint32_t address, char buf[NET_ADDRESS_TEXT_SIZE]);
-/* "02:74:77:00:00:02" and its NUL. */
-#define NET_MAC_TEXT_SIZE 18
-const char *net_mac_text(const uint8_t mac[NET_MAC_BYTES],
-    char buf[NET_MAC_TEXT_SIZE]);
-bool net_mac_parse(const char *text, uint8_t ret_mac[NET_MAC_BYTES]);
 
 #endif

@@ -178,7 +178,8 @@ send_batch(struct netlink_batch *b, int rc, const char *what, struct err *err)
 		rc = netlink_batch_send(fd, b, &seq);
 	netlink_batch_done(b);
 	if (rc != 0)
-		return err_os(err, rc, "nftables: %s (message %u)", what, seq);
+		return err_os(err, rc,
+		    "nftables (module nf_tables): %s, message %u", what, seq);
 	return 0;
 }
 

@@ -34,7 +34,22 @@ mend(struct sandbox_net *n, struct err *err)
 	return rc != 0 ? rc : sandbox_open_device(n, err);
 }
 
-/* Has anything that verify() looks at changed since? */
+/*
+ * Its neighbour entry went if it was closed, even if it is open again. Opens
+ * it if it is not.
+ */
+static int
+reopen(struct sandbox_net *n, struct err *err)
+{
+	const char *name = sandbox_device_name(n);
+	int rc = route_address_setup(&n->plan, name);
+
+	if (rc != 0)
+		return err_os(err, rc, "address of %s", name);
+	return n->state == DEVICE_DOWN ? sandbox_open_device(n, err) : 0;
+}
+
+/* Reads back if anything may have changed, and puts it right if it has. */
 static int
 check_inside(struct sandbox_net *n, bool is_touched, struct net_event *ev,
     struct err *err)
@@ -59,11 +74,8 @@ check_inside(struct sandbox_net *n, bool is_touched, struct net_event *ev,
 		ev->reinstalled = rc == 0;
 	} else if (rc != 0) {
 		(void)err_os(err, rc, "looking at %s", name);
-	} else if (n->state == DEVICE_DOWN) {
-		/* Its neighbour entry went when it was closed. */
-		rc = route_address_setup(&n->plan, name);
-		if (rc == 0)
-			rc = sandbox_open_device(n, err);
+	} else if (is_touched || ev->state_changed) {
+		rc = reopen(n, err);
 	}
 	ev->state = n->state;
 	ev->state_changed = n->state != before;

@@ -55,7 +55,9 @@ device_create_tap(struct sandbox_net *n, struct err *err)
 	int rc = device_tap_create(&n->plan);
 
 	if (rc != 0)
-		return err_os(err, rc, "making tap %s", n->plan.tap_name);
+		return err_os(err, rc,
+		    "making tap %s (wants /dev/net/tun, module tun)",
+		    n->plan.tap_name);
 	n->has_device = true;
 	return 0;
 }
@@ -141,7 +143,7 @@ sandbox_net_prepare(const struct net_host *host, const struct net_plan *plan,
 	if (rc == 0)
 		rc = netns_enter(n->ns_fd);
 	if (rc != 0) {
-		rc = err_os(err, rc, "making a network namespace");
+		rc = err_os(err, rc, "making a network namespace (wants root)");
 	} else {
 		rc = furnish(n, err);
 		netns_leave(host->home_fd);

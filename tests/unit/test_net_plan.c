@@ -15,15 +15,12 @@ static void
 the_default_plan_holds(void **state)
 {
 	const struct net_plan plan = net_plan_default();
-	char text[NET_ADDRESS_TEXT_SIZE];
 	struct err err = { "" };
 
 	(void)state;
 	assert_int_equal(net_plan_check(&plan, &err), 0);
-	assert_string_equal(net_address_text(plan.guest_ip, text),
-	    "100.64.0.2");
-	assert_string_equal(net_address_text(plan.gateway_ip, text),
-	    "100.64.0.1");
+	assert_int_equal(plan.guest_ip, 0x64400002);
+	assert_int_equal(plan.gateway_ip, 0x64400001);
 }
 
 static void
@@ -172,26 +169,6 @@ a_mask_has_its_bits_in_front(void **state)
 	assert_int_equal(net_prefix_mask(32), 0xffffffff);
 }
 
-static void
-a_mac_is_read_as_it_is_written(void **state)
-{
-	static const char *const bad[] = { "", "02:74:77:00:00:0",
-		"02:74:77:00:00:0g", "02-74-77-00-00-02", "02:74:77:00:00:022",
-		"0274.7700.0002" };
-	const struct net_plan plan = net_plan_default();
-	uint8_t mac[NET_MAC_BYTES];
-	char text[NET_MAC_TEXT_SIZE];
-
-	(void)state;
-	assert_string_equal(net_mac_text(plan.guest_mac, text),
-	    "02:74:77:00:00:02");
-	assert_true(net_mac_parse(text, mac));
-	assert_memory_equal(mac, plan.guest_mac, NET_MAC_BYTES);
-	for (size_t i = 0; i < ROWS(bad); i++)
-		if (net_mac_parse(bad[i], mac))
-			fail_msg("reads \"%s\"", bad[i]);
-}
-
 int
 main(void)
 {
@@ -199,7 +176,6 @@ main(void)
 		cmocka_unit_test(the_default_plan_holds),
 		cmocka_unit_test(refuses_what_would_not_work),
 		cmocka_unit_test(a_mask_has_its_bits_in_front),
-		cmocka_unit_test(a_mac_is_read_as_it_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
