@@ -10,7 +10,7 @@
 #include "netfilter/sandbox_net.h"
 
 #define ROWS(a) (sizeof(a) / sizeof((a)[0]))
-#define NAME "net-test"
+#define NAME "netfilter-test"
 
 static struct net_host host = { -1, 0 };
 static struct net_plan plan;
@@ -71,6 +71,8 @@ start(void **state)
 	rc = net_host_init(&host, &err);
 	if (rc != 0)
 		(void)fprintf(stderr, "%s\n", err.text);
+	else /* what an earlier run left when it failed */
+		(void)sandbox_net_sweep(&host, &plan, NETNS_PREFIX NAME);
 	return rc;
 }
 
