@@ -219,10 +219,11 @@ hostconf_finish_address(struct hostconf_parse *p)
 
 /* --- what must hold in the whole ------------------------------------------ */
 
+/* The network part of an IPv4 address. */
 static uint32_t
-mask_of(uint8_t bits)
+mask_of(unsigned int bits)
 {
-	return bits == 0 ? 0 : UINT32_MAX << (32 - bits) & UINT32_MAX;
+	return bits == 0 ? 0 : ~(UINT32_MAX >> (bits - 1) >> 1);
 }
 
 static bool

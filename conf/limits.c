@@ -77,7 +77,7 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	    64 * MIB, MIB, 4 * GIB,
 	    "leases of all sandboxes, a page or more each" },
 	[LIMIT_SERVICE_PROCESSES] = { "service-processes", UNIT_COUNT, 16, 1,
-	    1024, "of one service's uid" },
+	    1024, "of one service, with room for threads of its libraries" },
 	[LIMIT_SANDBOXES] = { "sandboxes", UNIT_COUNT, 4096, 1, 32768,
 	    "of the host; each takes two uids at most, of 65,536" },
 	[LIMIT_SANDBOXES_PER_OWNER] = { "sandboxes-per-owner", UNIT_COUNT, 1024,

@@ -1,0 +1,108 @@
+/*
+ * Any bytes as an image: read in bounds, whatever offsets and counts say. The
+ * checksum of the header is put right first, or no input would get past it.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/image.h"
+#include "conf/policy.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+must(bool claim)
+{
+	if (!claim)
+		abort();
+}
+
+static void
+mend_header(uint8_t *image, size_t size)
+{
+	uint32_t sum;
+
+	if (size < IMAGE_HEADER_BYTES)
+		return;
+	for (unsigned int i = 0; i < 4; i++)
+		image[12 + i] = (uint8_t)(size >> (8 * i) & 0xff);
+	sum = image_header_sum(image);
+	for (unsigned int i = 0; i < 4; i++)
+		image[16 + i] = (uint8_t)(sum >> (8 * i) & 0xff);
+}
+
+static void
+check_verdict(const struct verdict *v)
+{
+	must(v->action <= ACTION_ALLOW && v->reason < REASON_COUNT);
+	must(v->scheme <= SCHEME_TCP && v->tls <= TLS_MODE_PASSTHROUGH);
+	must(strlen(v->rule) < RULE_NAME_SIZE);
+	must(strlen(v->credential) < RULE_NAME_SIZE);
+	must(strlen(v->file) < IMAGE_STRING_SIZE);
+	must(strlen(v->say) < IMAGE_STRING_SIZE);
+}
+
+static void
+ask(const struct policy_pair *pair)
+{
+	static const char *const hosts[] = { "a.example.org", "b.example.org",
+		"x.deep.example.org", "db.example.org", "", "." };
+	struct policy_request req = { .port = 443,
+		.method = span_of("GET"),
+		.path = span_of("/a/b"),
+		.query = span_of("q=1"),
+		.has_query = true };
+
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		struct verdict v = policy_judge_connect(pair, hosts[i], 443);
+
+		check_verdict(&v);
+		req.host = hosts[i];
+		req.has_encoded_slash = i % 2 == 0;
+		v = policy_judge_request(pair, &req);
+		check_verdict(&v);
+		(void)policy_has_credential_at(pair, hosts[i], 443);
+		(void)policy_tcp_address(pair->policy, hosts[i]);
+	}
+}
+
+static void
+ask_lists(const struct policy *p)
+{
+	struct policy_tcp tcp;
+	uint16_t ports[64];
+
+	for (size_t i = 0; i < 8 && policy_tcp_at(p, i, &tcp); i++)
+		must(strlen(tcp.host) < IMAGE_STRING_SIZE);
+	(void)policy_tcp_find(p, 0xc6120001, 5432, &tcp);
+	must(policy_ports(p, ports, 64) <= UINT16_MAX);
+	for (size_t i = 0; i < 8; i++)
+		must(policy_credential_at(p, i) != NULL);
+	must(policy_file(p) != NULL && policy_digest(p) != NULL);
+	(void)policy_rule_count(p);
+	(void)policy_host_count(p);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* of the exact size, so that a sanitizer sees the byte after it */
+	uint8_t *image = malloc(size > 0 ? size : 1);
+	struct policy_pair pair = { NULL, NULL };
+	struct policy *p;
+
+	if (image == NULL)
+		return 0;
+	memcpy(image, data, size);
+	mend_header(image, size);
+	if (policy_map_bytes(image, size, &p) == 0) {
+		pair.policy = p;
+		pair.ceiling = p;
+		ask(&pair);
+		ask_lists(p);
+		policy_unref(p);
+	}
+	free(image);
+	return 0;
+}
