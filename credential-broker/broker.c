@@ -127,7 +127,6 @@ static int
 on_credential(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct broker *b = arg;
-	/* Zeroed: definitions are compared as bytes. */
 	struct message_broker_credential *m = calloc(1, sizeof(*m));
 	struct err err;
 	int rc;

@@ -31,7 +31,7 @@ struct broker {
 	bool next_is_faulty;
 	struct err next_fault;
 	struct secret packet; /* where MSG_LEASE is written */
-	LIST_HEAD(, sandbox) sandboxes;
+	LIST_HEAD(sandboxes, sandbox) sandboxes;
 };
 
 /* 0 or -errno. */

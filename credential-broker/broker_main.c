@@ -65,7 +65,7 @@ main(int argc, char **argv)
 	child_init(&child, argc, argv);
 	rc = broker_new(child.base, &b);
 	if (rc != 0)
-		die(AREA, "start: %s", strerror(-rc));
+		die(AREA, "start: %s", strerrorname_np(-rc));
 	/* What b holds goes with the process: its event loop is gone by then.
 	 */
 	return child_serve(&child, &spec, b);

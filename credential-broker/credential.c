@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/fd.h"
+#include "base/message.h"
 #include "conf/glob.h"
 #include "wire/host.h"
 #include "wire/path.h"
@@ -124,8 +126,7 @@ credential_new(const struct message_broker_credential *definition,
 
 	if (c == NULL)
 		return err_os(err, -ENOMEM, "%s", definition->name);
-	/* Padding too: definitions are compared as bytes. */
-	memcpy(&c->definition, definition, sizeof(c->definition));
+	c->definition = *definition;
 	c->kind = kind_of(definition->kind);
 	rc = check_definition(definition, err);
 	if (rc == 0 && c->kind->needs_source != (source_fd != -1))
@@ -149,11 +150,29 @@ credential_free(struct credential *c)
 	free(c);
 }
 
+/* By how they are written: there is one spelling of each. */
+static bool
+definition_equals(const struct message_broker_credential *a,
+    const struct message_broker_credential *b)
+{
+	AUTO_FREE uint8_t *buf = malloc((size_t)2 * MESSAGE_LARGE_BYTES);
+	struct wr wa = wr_init(buf, MESSAGE_LARGE_BYTES);
+	struct wr wb;
+
+	/* Not known to be equal: its leases end. */
+	if (buf == NULL)
+		return false;
+	wb = wr_init(buf + MESSAGE_LARGE_BYTES, MESSAGE_LARGE_BYTES);
+	message_broker_credential_encode(&wa, a);
+	message_broker_credential_encode(&wb, b);
+	return wr_ok(&wa) && wr_ok(&wb) && wa.len == wb.len &&
+	    memcmp(wa.buf, wb.buf, wa.len) == 0;
+}
+
 bool
 credential_equals(const struct credential *a, const struct credential *b)
 {
-	return memcmp(&a->definition, &b->definition, sizeof(a->definition)) ==
-	    0 &&
+	return definition_equals(&a->definition, &b->definition) &&
 	    secret_equals(&a->value, secret_span(&b->value));
 }
 

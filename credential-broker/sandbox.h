@@ -42,7 +42,7 @@ struct sandbox {
 	struct chan *recorder;   /* NULL once it is gone */
 	bool recorder_can_write; /* as it last said */
 	unsigned int lease_count;
-	LIST_HEAD(, lease) leases;
+	LIST_HEAD(leases, lease) leases;
 };
 
 /*

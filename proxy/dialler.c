@@ -61,8 +61,8 @@ done(struct chan *c, uint32_t id, int rc, const char *step)
 
 	if (rc != 0) {
 		(void)snprintf(m.text, sizeof(m.text), "dialler: %s: %s", step,
-		    strerror(-rc));
-		log_warn(AREA, "step=%s error=%s", step, strerror(-rc));
+		    strerrordesc_np(-rc));
+		log_warn(AREA, "step=%s error=%s", step, strerrorname_np(-rc));
 	}
 	message_done_encode(&w, &m);
 	/* A channel that is gone tells so itself. */

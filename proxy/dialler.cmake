@@ -31,3 +31,9 @@ tapward_unit_test(dialler_connect LINK tapward_dialler_lib)
 tapward_unit_test(dialler_answer LINK tapward_dialler_lib)
 tapward_fuzz_target(dialler_answer LINK tapward_dialler_lib)
 tapward_fuzz_target(message_dialler LINK tapward_base)
+
+tapward_root_test(dialler_program
+	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
+target_compile_definitions(test_dialler_program PRIVATE
+	TAPWARD_DIALLER_PROGRAM="$<TARGET_FILE:tapward-dialler>")
+add_dependencies(test_dialler_program tapward-dialler)

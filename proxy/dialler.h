@@ -29,7 +29,7 @@ struct dialler {
 	struct message_dialler_config *config;       /* NULL until it came */
 	struct message_dialler_addresses *addresses; /* NULL until they came */
 	bool has_ipv6;
-	LIST_HEAD(, dialler_sandbox) sandboxes;
+	LIST_HEAD(dialler_sandboxes, dialler_sandbox) sandboxes;
 };
 
 /* Before the process is sealed (dialler_ares.h). 0 or -errno. */

@@ -220,6 +220,7 @@ dialler_ares_set_resolvers(struct dialler_ares *a,
 }
 
 static void
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is c-ares' */
 on_answer(void *arg, int status, int timeouts, unsigned char *packet,
     int packet_len)
 {

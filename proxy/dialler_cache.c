@@ -110,8 +110,13 @@ dialler_cache_find(struct dialler_cache *c, const char *host,
 static void
 make_room(struct dialler_cache *c, size_t names_max)
 {
-	while (c->count > names_max)
-		entry_drop(c, TAILQ_FIRST(&c->ages));
+	struct entry *e, *next;
+
+	for (e = TAILQ_FIRST(&c->ages); e != NULL && c->count > names_max;
+	     e = next) {
+		next = TAILQ_NEXT(e, age);
+		entry_drop(c, e);
+	}
 }
 
 void

@@ -215,13 +215,12 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 }
 
 struct dialler_connect *
-dialler_connect_start(struct event_base *base, const struct address *addresses,
-    unsigned int count, uint16_t port, uint32_t timeout_ms,
-    dialler_connected *done, void *arg)
+dialler_connect_start(struct event_base *base,
+    const struct dialler_connect_ask *ask)
 {
 	struct dialler_connect *c = calloc(1, sizeof(*c));
 
-	assert(count > 0);
+	assert(ask->count > 0);
 	if (c == NULL)
 		return NULL;
 	c->timer = evtimer_new(base, on_timer, c);
@@ -230,16 +229,16 @@ dialler_connect_start(struct event_base *base, const struct address *addresses,
 		return NULL;
 	}
 	c->base = base;
-	c->port = port;
-	c->deadline_ms = clock_mono_ms() + timeout_ms;
-	c->done = done;
-	c->arg = arg;
-	c->count = count > DIALLER_CONNECT_TRIES_MAX ? DIALLER_CONNECT_TRIES_MAX
-						     : count;
-	for (unsigned int i = 0; i < c->count; i++)
-		c->attempts[i] = (struct attempt){ .connect = c,
-			.address = addresses[i],
+	c->port = ask->port;
+	c->deadline_ms = clock_mono_ms() + ask->timeout_ms;
+	c->done = ask->done;
+	c->arg = ask->arg;
+	while (c->count < ask->count && c->count < DIALLER_CONNECT_TRIES_MAX) {
+		c->attempts[c->count] = (struct attempt){ .connect = c,
+			.address = ask->addresses[c->count],
 			.fd = -1 };
+		c->count++;
+	}
 	attempt_start(&c->attempts[c->begun++]);
 	if (c->open == 0)
 		event_active(c->timer, EV_TIMEOUT, 0);

@@ -7,6 +7,7 @@
 #ifndef TAPWARD_PROXY_DIALLER_CONNECT_H
 #define TAPWARD_PROXY_DIALLER_CONNECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "wire/address.h"
@@ -27,10 +28,18 @@ struct dialler_connect;
 typedef void dialler_connected(int fd, int err, const struct address *a,
     void *arg);
 
-/* addresses are copied; count is at least 1. NULL when memory is short. */
+struct dialler_connect_ask {
+	const struct address *addresses; /* copied */
+	unsigned int count;              /* at least 1 */
+	uint16_t port;
+	uint32_t timeout_ms; /* for all of it */
+	dialler_connected *done;
+	void *arg;
+};
+
+/* NULL when memory is short. */
 struct dialler_connect *dialler_connect_start(struct event_base *base,
-    const struct address *addresses, unsigned int count, uint16_t port,
-    uint32_t timeout_ms, dialler_connected *done, void *arg);
+    const struct dialler_connect_ask *ask);
 /* Closes what is on its way. NULL is fine. */
 void dialler_connect_cancel(struct dialler_connect *c);
 

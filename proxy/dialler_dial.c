@@ -208,6 +208,10 @@ connect_to(struct dialler_dial *dial, const struct address *addresses,
 {
 	const struct dialler *d = dial->sandbox->dialler;
 	struct address tries[DIALLER_CONNECT_TRIES_MAX];
+	struct dialler_connect_ask ask = { .addresses = tries,
+		.port = dial->asked.port,
+		.done = on_connected,
+		.arg = dial };
 
 	dial->resolved_us = clock_mono_us();
 	if (count == 0) {
@@ -216,10 +220,9 @@ connect_to(struct dialler_dial *dial, const struct address *addresses,
 	}
 	if (refuse_addresses(dial, addresses, count))
 		return;
-	count = dialler_connect_order(addresses, count, d->has_ipv6, tries);
-	dial->connect =
-	    dialler_connect_start(d->base, tries, count, dial->asked.port,
-		d->config->limits.connect_timeout_ms, on_connected, dial);
+	ask.count = dialler_connect_order(addresses, count, d->has_ipv6, tries);
+	ask.timeout_ms = d->config->limits.connect_timeout_ms;
+	dial->connect = dialler_connect_start(d->base, &ask);
 	if (dial->connect == NULL)
 		refuse(dial, REASON_ORIGIN_UNREACHABLE, NULL, "ENOMEM");
 }

@@ -15,7 +15,6 @@
 static const struct confine_call calls[] = {
 	{ "connect", "origins, resolvers" },
 	{ "setsockopt", "TCP_NODELAY" },
-	{ "getsockname", "c-ares, of its own sockets" },
 	{ "accept4", "a later supervisor, at our own socket" },
 };
 
@@ -76,7 +75,7 @@ main(int argc, char **argv)
 	child_init(&child, argc, argv);
 	rc = dialler_new(child.base, &d);
 	if (rc != 0)
-		die(AREA, "start: %s", strerror(-rc));
+		die(AREA, "start: %s", strerrorname_np(-rc));
 	/* What d holds goes with the process: its event loop is gone by then.
 	 */
 	return child_serve(&child, &spec, d);

@@ -50,7 +50,7 @@ struct flight {
 	char host[HOST_NAME_SIZE];
 	struct half halves[HALVES];
 	struct event *timer;
-	LIST_HEAD(, dialler_lookup) lookups;
+	LIST_HEAD(lookups, dialler_lookup) lookups;
 };
 
 struct dialler_resolver {
@@ -58,7 +58,7 @@ struct dialler_resolver {
 	struct dialler_ares *ares;
 	struct dialler_cache *cache;
 	const struct message_dialler_config *config;
-	LIST_HEAD(, flight) flights;
+	LIST_HEAD(flights, flight) flights;
 	unsigned int flight_count;
 };
 

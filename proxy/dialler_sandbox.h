@@ -29,7 +29,7 @@ struct dialler_sandbox {
 	struct chan *recorder;   /* NULL once it is gone */
 	bool recorder_can_write; /* as it last said */
 	unsigned int dial_count;
-	LIST_HEAD(, dialler_dial) dials;
+	LIST_HEAD(dialler_dials, dialler_dial) dials;
 };
 
 /*

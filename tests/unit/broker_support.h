@@ -24,6 +24,7 @@
 #include "base/message.h"
 #include "base/message_audit.h"
 #include "base/message_done.h"
+#include "base/message_gate.h"
 #include "conf/verdict.h"
 #include "credential-broker/broker.h"
 #include "tests/unit/count_fds.h"
@@ -183,7 +184,19 @@ on_audit(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+/* Only a program says it, not the broker in our own process. */
+static inline int
+on_hello(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct message_hello hello;
+
+	(void)c;
+	(void)arg;
+	return message_hello_decode(&msg->body, &hello);
+}
+
 static const struct chan_rule supervisor_rules[] = {
+	{ MSG_HELLO, MESSAGE_SMALL_BYTES, 0, 0, on_hello },
 	{ MSG_BROKER_DONE, MESSAGE_SMALL_BYTES, 0, 0, on_done },
 };
 static const struct chan_rule gate_rules[] = {
@@ -213,6 +226,20 @@ source(const char *text, size_t len)
 	int fd = -1;
 
 	assert_int_equal(fd_memfd_sealed("source", text, len, &fd), 0);
+	return fd;
+}
+
+/* A file of this mode that holds the canary. */
+static inline int
+file_with_mode(mode_t mode)
+{
+	char path[] = "/tmp/test_broker.XXXXXX";
+	const int fd = mkstemp(path);
+
+	assert_true(fd != -1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(fd_write_all(fd, CANARY, strlen(CANARY)), 0);
+	assert_int_equal(fchmod(fd, mode), 0);
 	return fd;
 }
 
@@ -356,8 +383,9 @@ attach(struct world *w, const char *name)
 	assert_true(w->done.ok);
 }
 
+/* The broker is to be put at the other end, *ret_fd. */
 static inline struct world *
-world_new(void)
+world_new_bare(int *ret_fd)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	int pair[2];
@@ -366,12 +394,23 @@ world_new(void)
 	w->fds_before = count_fds();
 	w->base = event_base_new();
 	assert_non_null(w->base);
-	assert_int_equal(broker_new(w->base, &w->broker), 0);
 	assert_int_equal(chan_pair(pair), 0);
 	w->supervisor =
-	    chan_new(w->base, pair[0], supervisor_rules, 1, on_end, w);
-	w->broker_end = chan_new(w->base, pair[1], broker_rules,
-	    BROKER_RULE_COUNT, on_end, w->broker);
+	    chan_new(w->base, pair[0], supervisor_rules, 2, on_end, w);
+	*ret_fd = pair[1];
+	return w;
+}
+
+/* With a broker in this process. */
+static inline struct world *
+world_new(void)
+{
+	int fd;
+	struct world *w = world_new_bare(&fd);
+
+	assert_int_equal(broker_new(w->base, &w->broker), 0);
+	w->broker_end = chan_new(w->base, fd, broker_rules, BROKER_RULE_COUNT,
+	    on_end, w->broker);
 	return w;
 }
 
@@ -389,7 +428,8 @@ static inline void
 world_free(struct world *w)
 {
 	chan_free(w->supervisor);
-	chan_free(w->broker_end);
+	if (w->broker_end != NULL)
+		chan_free(w->broker_end);
 	if (w->gate != NULL)
 		chan_free(w->gate);
 	if (w->recorder != NULL)

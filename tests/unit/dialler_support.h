@@ -24,6 +24,7 @@
 #include "base/message_audit.h"
 #include "base/message_dial.h"
 #include "base/message_done.h"
+#include "base/message_gate.h"
 #include "proxy/dialler.h"
 #include "tests/unit/count_fds.h"
 #include "tests/unit/nameserver.h"
@@ -157,7 +158,19 @@ on_audit(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+/* Only a program says it, not the dialler in our own process. */
+static inline int
+on_hello(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct message_hello hello;
+
+	(void)c;
+	(void)arg;
+	return message_hello_decode(&msg->body, &hello);
+}
+
 static const struct chan_rule supervisor_rules[] = {
+	{ MSG_HELLO, MESSAGE_SMALL_BYTES, 0, 0, on_hello },
 	{ MSG_DIALLER_DONE, MESSAGE_SMALL_BYTES, 0, 0, on_done },
 };
 static const struct chan_rule gate_rules[] = {
@@ -369,9 +382,12 @@ dial_and_wait(struct world *w, const char *host)
 	return &w->answers[before];
 }
 
-/* Listeners, nameserver, dialler; nothing is configured. */
+/*
+ * Listeners and nameserver; nothing is configured, and the dialler is to be
+ * put at the other end of the supervisor's channel, *ret_fd.
+ */
 static inline struct world *
-world_new(const struct nameserver_row *rows)
+world_new_bare(const struct nameserver_row *rows, int *ret_fd)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	int pair[2];
@@ -389,26 +405,44 @@ world_new(const struct nameserver_row *rows)
 	w->port = port_of(w->origin);
 	w->forbidden = listen_on(FORBIDDEN, w->port);
 	assert_true(w->forbidden != -1);
-	assert_int_equal(dialler_new(w->base, &w->dialler), 0);
 	assert_int_equal(chan_pair(pair), 0);
 	w->supervisor =
-	    chan_new(w->base, pair[0], supervisor_rules, 1, on_end, w);
-	w->dialler_end = chan_new(w->base, pair[1], dialler_rules,
-	    DIALLER_RULE_COUNT, on_end, w->dialler);
+	    chan_new(w->base, pair[0], supervisor_rules, 2, on_end, w);
 	default_config(w);
+	*ret_fd = pair[1];
 	return w;
 }
 
-/* As world_new(), configured, with one sandbox. */
+/* With a dialler in this process. */
 static inline struct world *
-world_ready(const struct nameserver_row *rows)
+world_new(const struct nameserver_row *rows)
+{
+	int fd;
+	struct world *w = world_new_bare(rows, &fd);
+
+	assert_int_equal(dialler_new(w->base, &w->dialler), 0);
+	w->dialler_end = chan_new(w->base, fd, dialler_rules,
+	    DIALLER_RULE_COUNT, on_end, w->dialler);
+	return w;
+}
+
+/* Configures it, and attaches one sandbox. */
+static inline void
+world_configure(struct world *w)
 {
 	static const char *const own[] = { "127.0.0.1", "192.0.2.10", NULL };
-	struct world *w = world_new(rows);
 
 	send_config(w);
 	send_addresses(w, own);
 	attach(w, "one", POLICY, NULL);
+}
+
+static inline struct world *
+world_ready(const struct nameserver_row *rows)
+{
+	struct world *w = world_new(rows);
+
+	world_configure(w);
 	return w;
 }
 
@@ -421,7 +455,8 @@ world_free(struct world *w)
 		if (w->answers[i].fd != -1)
 			(void)close(w->answers[i].fd);
 	chan_free(w->supervisor);
-	chan_free(w->dialler_end);
+	if (w->dialler_end != NULL)
+		chan_free(w->dialler_end);
 	if (w->gate != NULL)
 		chan_free(w->gate);
 	if (w->recorder != NULL)
@@ -434,6 +469,22 @@ world_free(struct world *w)
 	assert_int_equal(count_fds(), w->fds_before);
 	free(w->config);
 	free(w);
+}
+
+static inline void
+assert_origin_reached(const struct world *w, const struct answer *a)
+{
+	struct sockaddr_in sa;
+	socklen_t len = sizeof(sa);
+	char want[ADDRESS_TEXT_SIZE];
+
+	(void)snprintf(want, sizeof(want), ORIGIN ":%u", w->port);
+	if (a->m.reason != REASON_NONE)
+		fail_msg("%s %s", reason_code(a->m.reason), a->m.address);
+	assert_string_equal(a->m.address, want);
+	assert_int_equal(getpeername(a->fd, (struct sockaddr *)&sa, &len), 0);
+	assert_int_equal(ntohs(sa.sin_port), w->port);
+	assert_int_equal(sa.sin_addr.s_addr, inet_addr(ORIGIN));
 }
 
 #endif

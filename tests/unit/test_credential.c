@@ -43,20 +43,6 @@ refuses_a_value_that_no_header_can_hold(void **state)
 	world_free(w);
 }
 
-/* A file of this mode that holds the canary. */
-static int
-file_with_mode(mode_t mode)
-{
-	char path[] = "/tmp/test_broker.XXXXXX";
-	const int fd = mkstemp(path);
-
-	assert_true(fd != -1);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(fd_write_all(fd, CANARY, strlen(CANARY)), 0);
-	assert_int_equal(fchmod(fd, mode), 0);
-	return fd;
-}
-
 static void
 refuses_a_source_that_is_not_a_private_file(void **state)
 {

@@ -8,22 +8,6 @@
 #include "tests/unit/dialler_zone.h"
 
 static void
-assert_origin_reached(const struct world *w, const struct answer *a)
-{
-	struct sockaddr_in sa;
-	socklen_t len = sizeof(sa);
-	char want[ADDRESS_TEXT_SIZE];
-
-	(void)snprintf(want, sizeof(want), ORIGIN ":%u", w->port);
-	if (a->m.reason != REASON_NONE)
-		fail_msg("%s %s", reason_code(a->m.reason), a->m.address);
-	assert_string_equal(a->m.address, want);
-	assert_int_equal(getpeername(a->fd, (struct sockaddr *)&sa, &len), 0);
-	assert_int_equal(ntohs(sa.sin_port), w->port);
-	assert_int_equal(sa.sin_addr.s_addr, inet_addr(ORIGIN));
-}
-
-static void
 hands_back_a_connection_and_writes_it_down(void **state)
 {
 	struct world *w = world_ready(zone);

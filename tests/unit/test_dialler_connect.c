@@ -93,6 +93,20 @@ fill_queue(const char *text, uint16_t port, int fds[FILL])
 	}
 }
 
+static struct dialler_connect *
+start(struct result *r, const struct address *addresses, unsigned int count,
+    uint16_t port, uint32_t timeout_ms)
+{
+	const struct dialler_connect_ask ask = { .addresses = addresses,
+		.count = count,
+		.port = port,
+		.timeout_ms = timeout_ms,
+		.done = on_connected,
+		.arg = r };
+
+	return dialler_connect_start(r->base, &ask);
+}
+
 static void
 run_until_done(struct result *r)
 {
@@ -130,8 +144,7 @@ does_not_wait_for_an_address_that_is_silent(void **state)
 	(void)state;
 	fill_queue("127.0.0.4", port, fill);
 	begin = clock_mono_ms();
-	assert_non_null(dialler_connect_start(r.base, tries, 2, port, 10000,
-	    on_connected, &r));
+	assert_non_null(start(&r, tries, 2, port, 10000));
 	run_until_done(&r);
 	assert_true(r.fd != -1);
 	assert_true(address_equals(&r.address, &tries[1]));
@@ -157,8 +170,7 @@ gives_up_at_its_deadline_and_closes_all(void **state)
 
 	(void)state;
 	fill_queue("127.0.0.4", port, fill);
-	assert_non_null(dialler_connect_start(r.base, tries, 1, port, 100,
-	    on_connected, &r));
+	assert_non_null(start(&r, tries, 1, port, 100));
 	run_until_done(&r);
 	assert_int_equal(r.fd, -1);
 	assert_int_equal(r.err, ETIMEDOUT);
@@ -179,8 +191,7 @@ says_so_when_all_refuse(void **state)
 	const uint16_t port = port_of(probe);
 
 	(void)state;
-	assert_non_null(dialler_connect_start(r.base, tries, 3, port, 5000,
-	    on_connected, &r));
+	assert_non_null(start(&r, tries, 3, port, 5000));
 	/* Never from inside the call. */
 	assert_int_equal(r.count, 0);
 	run_until_done(&r);
@@ -198,8 +209,7 @@ leaves_nothing_when_it_is_cancelled(void **state)
 	const int good = listen_on("127.0.0.4", 0, 8);
 
 	(void)state;
-	dialler_connect_cancel(dialler_connect_start(r.base, tries, 1,
-	    port_of(good), 5000, on_connected, &r));
+	dialler_connect_cancel(start(&r, tries, 1, port_of(good), 5000));
 	assert_int_equal(event_base_loop(r.base, EVLOOP_NONBLOCK), 1);
 	assert_int_equal(r.count, 0);
 	(void)close(good);

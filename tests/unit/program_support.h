@@ -1,0 +1,81 @@
+/*
+ * One of our programs, started as tapwardd starts it: own uid, a root that
+ * holds /dev/urandom and nothing else, sealed.
+ */
+#ifndef TAPWARD_TESTS_UNIT_PROGRAM_SUPPORT_H
+#define TAPWARD_TESTS_UNIT_PROGRAM_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/fd.h"
+#include "base/process.h"
+
+#define PROGRAM_UID "2130000001"
+
+struct program {
+	char root[64];
+	pid_t pid;
+	int pidfd;
+};
+
+/* Takes supervisor_fd, its end of the channel. */
+static inline struct program
+program_start(const char *path, int supervisor_fd)
+{
+	const char *const argv[] = { path, PROGRAM_UID, PROGRAM_UID, NULL };
+	struct program p = { .root = "/tmp/tapward-test.XXXXXX" };
+	char inside[128];
+	int fds[CHILD_FD_COUNT] = { supervisor_fd, -1, -1 };
+	const struct process_spec spec = { .path = path,
+		.argv = argv,
+		.fds = fds,
+		.fd_count = CHILD_FD_COUNT,
+		.netns_fd = -1,
+		.stderr_fd = -1 };
+
+	assert_non_null(mkdtemp(p.root));
+	assert_int_equal(chmod(p.root, 0755), 0);
+	(void)snprintf(inside, sizeof(inside), "%s/dev", p.root);
+	assert_int_equal(mkdir(inside, 0755), 0);
+	(void)snprintf(inside, sizeof(inside), "%s/dev/urandom", p.root);
+	assert_int_equal(mknod(inside, S_IFCHR | 0444, makedev(1, 9)), 0);
+	assert_int_equal(chmod(inside, 0444), 0);
+	fds[1] = open(p.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fds[1] != -1);
+	assert_int_equal(process_spawn(&spec, &p.pid, &p.pidfd), 0);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	return p;
+}
+
+/* Fails the test if it had ended by itself: a call that its filter lacks. */
+static inline void
+program_end(struct program *p)
+{
+	char inside[128];
+
+	assert_int_equal(process_signal(p->pidfd, 0), 0);
+	assert_int_equal(process_end(p->pidfd, 5000), 0);
+	fd_close(&p->pidfd);
+	(void)snprintf(inside, sizeof(inside), "%s/dev/urandom", p->root);
+	assert_int_equal(unlink(inside), 0);
+	(void)snprintf(inside, sizeof(inside), "%s/dev", p->root);
+	assert_int_equal(rmdir(inside), 0);
+	assert_int_equal(rmdir(p->root), 0);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * tapward-broker itself, sealed: each way that a lease can take is gone once
+ * under its system call filter, and what holds the value is out of reach.
+ */
+#include "tests/unit/broker_support.h"
+#include "tests/unit/program_support.h"
+
+static void
+assert_refused(pid_t pid, const char *file)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	assert_int_equal(seteuid(2130000002), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(fd, -1);
+}
+
+static void
+leases_under_its_filter(void **state)
+{
+	int fd;
+	struct world *w = world_new_bare(&fd);
+	struct program p = program_start(TAPWARD_BROKER_PROGRAM, fd);
+
+	(void)state;
+	configure(w, CANARY "\n");
+	attach(w, "ci-one");
+	assert_string_equal(ask_npm(w)->value, CANARY);
+	assert_string_equal(ask_free(w)->value, CANARY "-free");
+	assert_int_equal(ask(w, "npm", "two.acme.example", "/")->reason,
+	    REASON_CREDENTIAL_MISUSE);
+	send_definition_from(w, npm(), file_with_mode(0644));
+	send_configured(w, 1);
+	assert_false(w->done.ok);
+	send_definition_from(w, npm(), file_with_mode(0400));
+	send_configured(w, 1);
+	assert_true(w->done.ok);
+	assert_string_equal(ask_npm(w)->value, CANARY);
+	send_configured(w, 0);
+	wait_for_count(w, &w->revoked_count, 2);
+	assert_refused(p.pid, "mem");
+	assert_refused(p.pid, "maps");
+	assert_refused(p.pid, "environ");
+	program_end(&p);
+	world_free(w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leases_under_its_filter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
