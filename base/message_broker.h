@@ -49,7 +49,7 @@ struct message_broker_grant {
 	char principal[BROKER_PRINCIPAL_SIZE]; /* "" for OWNER_ROOT */
 };
 
-/* MSG_BROKER_CREDENTIAL: one definition, about 60 KiB in memory. */
+/* MSG_BROKER_CREDENTIAL: one definition, about 45 KiB in memory. */
 struct message_broker_credential {
 	char name[CREDENTIAL_NAME_SIZE];
 	uint8_t kind; /* enum broker_kind */

@@ -88,7 +88,7 @@ take_limits(struct rd *r, struct message_dialler_limits *ret)
 	ret->cache_negative_s = rd_u32(r);
 	if (ret->resolve_timeout_ms == 0 || ret->connect_timeout_ms == 0 ||
 	    ret->in_flight == 0 || ret->cache_names == 0 ||
-	    ret->cache_min_s == 0 || ret->cache_max_s < ret->cache_min_s ||
+	    ret->cache_min_s == 0 || ret->cache_max_s == 0 ||
 	    ret->cache_negative_s == 0)
 		rd_fail(r);
 }
