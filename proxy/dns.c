@@ -20,6 +20,8 @@
 #define TOLD_SLOTS 512
 #define TOLD_MS 60000
 #define RECORDS_PER_SECOND 20
+/* Ports of the policy that a name is judged by. */
+#define PORTS_MAX 64
 /* Between two records that tell what was left out. */
 #define SUMMARY_MS 1000
 
@@ -132,37 +134,24 @@ record(struct gate *g, const struct dns_query *q, const struct verdict *v)
 		g->dns->unrecorded++;
 }
 
-/* The port of a `scheme = tcp` host; 0 if it is none. */
-static uint16_t
-tcp_port(const struct gate *g, const char *host)
-{
-	struct policy_tcp tcp;
-
-	if (g->pair.policy == NULL ||
-	    policy_tcp_address(g->pair.policy, host) == 0)
-		return 0;
-	for (size_t i = 0; policy_tcp_at(g->pair.policy, i, &tcp); i++)
-		if (strcmp(tcp.host, host) == 0)
-			return tcp.port;
-	return 0;
-}
-
 /*
  * A question names no port. What is recorded is the widest that the policy
- * says of the ports a guest would try.
+ * says of 443 and of the ports that any of its rules names.
  */
 static struct verdict
 judge(const struct gate *g, const char *host)
 {
 	struct verdict v = policy_judge_connect(&g->pair, host, 443);
-	uint16_t others[] = { tcp_port(g, host), 80 };
+	uint16_t ports[PORTS_MAX];
+	size_t count = 0;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		struct verdict o;
+	if (v.action != ACTION_ALLOW && g->pair.policy != NULL)
+		count = policy_ports(g->pair.policy, ports, PORTS_MAX);
+	for (size_t i = 0;
+	     i < count && i < PORTS_MAX && v.action != ACTION_ALLOW; i++) {
+		struct verdict o =
+		    policy_judge_connect(&g->pair, host, ports[i]);
 
-		if (v.action == ACTION_ALLOW || others[i] == 0)
-			continue;
-		o = policy_judge_connect(&g->pair, host, others[i]);
 		if (o.action > v.action)
 			v = o;
 	}

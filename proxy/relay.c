@@ -141,9 +141,13 @@ way_splice(struct relay *r, struct way *w, int from, struct pipe_pair *pipe)
 	return step_of_errno(&w->can_read);
 }
 
-/* n bytes were read into a buffer of GATE_SCRATCH_BYTES. */
+/*
+ * n bytes were read into a buffer of GATE_SCRATCH_BYTES. With the end in sight
+ * before the read, a short one has taken all there was before it; but not of a
+ * protocol with urgent data, at which a read stops short (tcp(7)).
+ */
 static void
-way_note_read(struct way *w, size_t n)
+way_note_read(struct relay *r, struct way *w, size_t n)
 {
 	if (n == 0)
 		w->is_ended = true;
@@ -151,6 +155,8 @@ way_note_read(struct way *w, size_t n)
 		w->is_bulk = true;
 	else if (!w->is_closing)
 		w->can_read = false;
+	else
+		w->is_ended = r->conn->front == CONN_FRONT_TLS;
 }
 
 static enum step
@@ -179,7 +185,7 @@ way_copy(struct relay *r, struct way *w, int from, int to,
 	if (n == -1)
 		step = step_of_errno(&w->can_read);
 	else
-		way_note_read(w, (size_t)n);
+		way_note_read(r, w, (size_t)n);
 	if (n > 0)
 		step = way_send(w, to, buf, (size_t)n, &sent);
 	if (n <= 0 || step == STEP_BROKEN || sent == (size_t)n) {
@@ -217,7 +223,7 @@ way_copy_without_pipe(struct relay *r, struct way *w, int from, int to)
 	if (sent > 0 && recv(from, buf, sent, 0) != (ssize_t)sent)
 		return STEP_BROKEN;
 	if (step == STEP_GO && sent == (size_t)n)
-		way_note_read(w, (size_t)n);
+		way_note_read(r, w, (size_t)n);
 	return step;
 }
 
