@@ -226,6 +226,7 @@ write_json(const char *line, struct deny_answer *a)
 	json_str(&j, "warning", line);
 	json_close_object(&j);
 	wr_text(&w, "\n");
+	finish(&w, a->body);
 	a->body_len = w.len;
 	a->content_type = "application/json";
 }
@@ -237,6 +238,7 @@ write_text(const char *line, struct deny_answer *a)
 
 	wr_text(&w, line);
 	wr_text(&w, "\n");
+	finish(&w, a->body);
 	a->body_len = w.len;
 	a->content_type = "text/plain; charset=utf-8";
 }

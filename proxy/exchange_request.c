@@ -123,6 +123,14 @@ room_for(const struct http_request *req)
 	return room;
 }
 
+/* A pair may hold a placeholder: git's does (inject.h). */
+static bool
+is_basic(struct span v)
+{
+	return v.len > 6 && v.len <= INJECT_BASIC_MAX &&
+	    span_is_case((struct span){ v.ptr, 6 }, "Basic ");
+}
+
 static int
 keep_authorization(struct exchange *x, const struct http_request *req)
 {
@@ -131,7 +139,7 @@ keep_authorization(struct exchange *x, const struct http_request *req)
 
 	if (!x->has_credential || f == NULL ||
 	    http_field_find(&req->fields, "authorization", 1) != NULL ||
-	    f->value.len > INJECT_BASIC_MAX)
+	    !is_basic(f->value))
 		return 0;
 	return buf_append(&x->authorization, f->value);
 }

@@ -324,12 +324,12 @@ origin_send_body(struct origin *o, struct span data)
 	/* It may answer all the same: what it does not want is dropped. */
 	if (o->is_write_failed)
 		return data.len;
-	if (data.len > room(o))
-		data.len = room(o);
-	if (data.len == 0) {
+	if (data.len > room(o)) {
 		o->is_up_blocked = true;
-		return 0;
+		data.len = room(o);
 	}
+	if (data.len == 0)
+		return 0;
 	if (o->up_framing == HTTP_FRAMING_LENGTH) {
 		assert(data.len <= o->up_left);
 		o->up_left -= data.len;

@@ -277,6 +277,15 @@ fix_origin(struct fix *f, size_t k)
 	return &f->origins[k];
 }
 
+void
+fix_forget_origins(struct fix *f)
+{
+	for (size_t i = 0; i < f->origin_count; i++)
+		peer_done(&f->origins[i]);
+	f->origin_count = 0;
+	fix_settle(f);
+}
+
 /* --- instead of conn.c --- */
 
 void
@@ -765,6 +774,12 @@ fix_open_explicit(struct fix *f)
 void
 fix_open_tls(struct fix *f, const char *sni)
 {
+	fix_open_tls_as(f, sni, sni);
+}
+
+void
+fix_open_tls_as(struct fix *f, const char *sni, const char *seen)
+{
 	SSL *ssl = SSL_new(f->guest_tls);
 
 	assert_non_null(ssl);
@@ -773,5 +788,5 @@ fix_open_tls(struct fix *f, const char *sni)
 	    1);
 	assert_int_equal(SSL_set1_host(ssl, sni), 1);
 	SSL_set_connect_state(ssl);
-	open_conn(f, CONN_FRONT_TLS, 443, ssl, sni);
+	open_conn(f, CONN_FRONT_TLS, 443, ssl, seen);
 }

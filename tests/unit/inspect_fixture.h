@@ -99,6 +99,8 @@ void fix_set_policy(struct fix *f, const char *policy_text);
 void fix_open_http(struct fix *f);
 void fix_open_explicit(struct fix *f);
 void fix_open_tls(struct fix *f, const char *sni);
+/* The handshake asks for sni, but seen is what was judged before. */
+void fix_open_tls_as(struct fix *f, const char *sni, const char *seen);
 /* Ends it, if it is open, so that another can be opened. */
 void fix_close(struct fix *f);
 
@@ -135,6 +137,8 @@ void fix_settle(struct fix *f);
 
 /* The k-th origin that was dialled, as soon as it was. */
 struct peer *fix_origin(struct fix *f, size_t k);
+/* Ends all origins and forgets them; the next to be dialled is the first. */
+void fix_forget_origins(struct fix *f);
 /* The last record; fails without one. */
 const struct fix_record *fix_last(const struct fix *f);
 

@@ -1,0 +1,203 @@
+/*
+ * What a refused guest is shown.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "proxy/deny.h"
+#include "wire/http.h"
+
+static struct deny
+request(enum reason reason)
+{
+	struct deny d = deny_init(reason);
+
+	d.method = span_of("GET");
+	d.host = "registry.example.org";
+	d.port = 443;
+	d.path = span_of("/left-pad");
+	d.rule = "npm";
+	d.file = "tapward.ini";
+	d.line = 12;
+	return d;
+}
+
+static const struct {
+	const char *claim;
+	enum reason reason;
+	bool by_ceiling;
+	const char *say, *detail, *credential;
+	unsigned int status;
+	const char *code, *proxy, *line;
+} rows[] = {
+	{ "a rule's refusal names file and line", REASON_METHOD, false, "", "",
+	    "", 403, "method", "http_request_denied",
+	    "tapward: GET https://registry.example.org/left-pad refused: no "
+	    "rule for this host allows this method (method, "
+	    "tapward.ini:12)\n" },
+	{ "of the ceiling only that it was it", REASON_NO_RULE, true, "", "",
+	    "", 403, "ceiling-no-rule", "http_request_denied",
+	    "tapward: GET https://registry.example.org/left-pad refused: no "
+	    "rule names this host (ceiling-no-rule, the host's ceiling)\n" },
+	{ "the rule's own text is shown", REASON_DENIED_BY_RULE, false,
+	    "ask in #infra", "", "", 403, "denied-by-rule",
+	    "http_request_denied",
+	    "tapward: GET https://registry.example.org/left-pad refused: ask "
+	    "in #infra (denied-by-rule, tapward.ini:12)\n" },
+	{ "a credential is named, not shown", REASON_CREDENTIAL_MISUSE, false,
+	    "", "", "npm-acme", 403, "credential-misuse", "http_request_denied",
+	    "tapward: GET https://registry.example.org/left-pad refused: the "
+	    "credential is not for this request: npm-acme "
+	    "(credential-misuse, tapward.ini:12)\n" },
+	{ "an origin that cannot be found may be asked again",
+	    REASON_RESOLVE_FAILED, false, "", "", "", 502, "resolve-failed",
+	    "dns_error", NULL },
+	{ "one that took too long", REASON_TIMEOUT, false, "", "", "", 504,
+	    "timeout", "http_response_timeout", NULL },
+	{ "an address that is not public is refused for good",
+	    REASON_PRIVATE_ADDRESS, false, "", "", "", 403, "private-address",
+	    "destination_ip_prohibited", NULL },
+	{ "a rate is told when to come again", REASON_LIMIT_RATE, false, "", "",
+	    "", 429, "limit-rate", "http_request_denied", NULL },
+	{ "a fault in the request is 400", REASON_BAD_REQUEST, false, "",
+	    "the head has two Host fields", "", 400, "bad-request",
+	    "http_request_error", NULL },
+	{ "another host is 421", REASON_HOST_MISMATCH, false, "", "", "", 421,
+	    "host-mismatch", "http_request_error", NULL },
+};
+
+static void
+each_reason_has_its_form(void **state)
+{
+	static struct deny_answer a;
+	char proxy[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct deny d = request(rows[i].reason);
+
+		d.by_ceiling = rows[i].by_ceiling;
+		d.say = rows[i].say;
+		d.detail = rows[i].detail;
+		d.credential = rows[i].credential;
+		deny_answer(&d, &a);
+		if (a.status != rows[i].status ||
+		    strcmp(a.code, rows[i].code) != 0)
+			fail_msg("%s: %u %s", rows[i].claim, a.status, a.code);
+		if (rows[i].line != NULL && strcmp(a.body, rows[i].line) != 0)
+			fail_msg("%s: %s", rows[i].claim, a.body);
+		(void)snprintf(proxy, sizeof(proxy),
+		    "tapward; error=%s; details=\"%s\"", rows[i].proxy,
+		    rows[i].code);
+		assert_string_equal(a.proxy_status, proxy);
+		assert_int_equal(a.has_retry_after, rows[i].status == 429);
+		assert_int_equal(a.body_len, strlen(a.body));
+	}
+}
+
+static bool
+is_printable(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if (*s < 0x20 || *s > 0x7e)
+			return false;
+	return true;
+}
+
+static void
+every_line_is_short_and_printable_and_keeps_its_end(void **state)
+{
+	static struct deny_answer a;
+	static char path[4096];
+	struct deny d;
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	memcpy(path, "/\x1b[31m\r\nSet-Cookie: a\xff\0", 24);
+	for (int r = 1; r < REASON_COUNT; r++) {
+		d = request((enum reason)r);
+		d.path = (struct span){ (uint8_t *)path, sizeof(path) };
+		d.method = (struct span){ (uint8_t *)path, sizeof(path) };
+		d.say = r % 2 == 0 ? "" : "a\nb";
+		d.detail =
+		    "one more clause, as long as any of them can well be";
+		deny_answer(&d, &a);
+		assert_true(a.body_len <= DENY_TEXT_MAX + 1);
+		assert_int_equal(a.body[a.body_len - 1], '\n');
+		a.body[a.body_len - 1] = '\0';
+		assert_true(is_printable(a.body));
+		assert_true(is_printable(a.phrase));
+		assert_non_null(strstr(a.body, "tapward.ini:12)"));
+	}
+}
+
+static void
+json_carries_the_line_in_each_field_that_clients_print(void **state)
+{
+	static struct deny_answer a;
+	struct deny d = request(REASON_METHOD);
+	const char *line =
+	    "tapward: GET https://registry.example.org/left-pad refused: no "
+	    "rule for this host allows this method (method, tapward.ini:12)";
+	char want[1024];
+
+	(void)state;
+	d.wants_json = true;
+	deny_answer(&d, &a);
+	(void)snprintf(want, sizeof(want),
+	    "{\"error\":\"%s\",\"message\":\"%s\",\"errors\":[{\"code\":"
+	    "\"DENIED\",\"message\":\"%s\",\"detail\":\"method\"}],"
+	    "\"warning\":\"%s\"}\n",
+	    line, line, line, line);
+	assert_string_equal(a.body, want);
+	assert_string_equal(a.content_type, "application/json");
+}
+
+static const struct {
+	const char *name, *value;
+	bool wants;
+} accepts[] = {
+	{ "Accept", "application/json", true },
+	{ "accept", "text/html, application/vnd.npm.install-v1+JSON;q=1",
+	    true },
+	{ "Accept", "*/*", false },
+	{ "User-Agent", "Composer/2.5.5 (Linux; PHP 8)", true },
+	{ "User-Agent", "git/2.39 Composer/2", false },
+	{ "X-Accept", "application/json", false },
+};
+
+static void
+json_is_for_who_asks_and_for_composer(void **state)
+{
+	static struct http_fields f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(accepts) / sizeof(accepts[0]); i++) {
+		f.count = 1;
+		f.at[0].name = span_of(accepts[i].name);
+		f.at[0].value = span_of(accepts[i].value);
+		if (deny_wants_json(&f) != accepts[i].wants)
+			fail_msg("%s: %s", accepts[i].name, accepts[i].value);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_reason_has_its_form),
+		cmocka_unit_test(
+		    every_line_is_short_and_printable_and_keeps_its_end),
+		cmocka_unit_test(
+		    json_carries_the_line_in_each_field_that_clients_print),
+		cmocka_unit_test(json_is_for_who_asks_and_for_composer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,861 @@
+/*
+ * Exchanges in all their shapes: framings, ends, early answers, slow peers,
+ * time-outs, reloads.
+ */
+#include "inspect_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxy/pool.h"
+
+#define POLICY                                                                 \
+	"[policy]\nversion = 1\n"                                              \
+	"[allow plain]\nhost = a.example.org\nport = 80\nscheme = http\n"      \
+	"path = /**\n"                                                         \
+	"[deny secret]\nhost = a.example.org\nport = 80\npath = /secret\n"
+
+#define HOST "Host: a.example.org\r\n"
+#define GET "GET / HTTP/1.1\r\n" HOST "\r\n"
+#define OK2 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+static int
+setup(void **state)
+{
+	*state = fix_new(POLICY);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	fix_free(*state);
+	return 0;
+}
+
+/* Asks, and returns the origin that has the whole head. */
+static struct peer *
+ask(struct fix *f, const char *request)
+{
+	size_t k = f->origin_count;
+	struct peer *o;
+
+	peer_say(&f->guest, request);
+	o = fix_origin(f, k);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	return o;
+}
+
+static void
+answers_are(struct fix *f, const char *want)
+{
+	if (f->guest.in_len != strlen(want) ||
+	    memcmp(f->guest.in, want, strlen(want)) != 0)
+		fail_msg("%s\ninstead of\n%s", fix_guest_text(f), want);
+}
+
+/* --- answers --- */
+
+static const struct {
+	const char *claim, *request, *answer, *want;
+	bool ends; /* the origin closes behind it */
+	bool kept; /* the guest's connection stays */
+} shapes[] = {
+	{ "with a length", GET, OK2,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false, true },
+	{ "an empty one", GET, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+	    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, true },
+	{ "chunked", GET,
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	    "5;x=y\r\nhello\r\n0\r\nA: b\r\n\r\n",
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	    "5\r\nhello\r\n0\r\n\r\n",
+	    false, true },
+	{ "chunked, to a guest of HTTP/1.0",
+	    "GET / HTTP/1.0\r\n" HOST "Connection: keep-alive\r\n\r\n",
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	    "5\r\nhello\r\n0\r\n\r\n",
+	    "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello", false, false },
+	{ "to the end of the connection", GET, "HTTP/1.1 200 OK\r\n\r\nhello",
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	    "5\r\nhello\r\n0\r\n\r\n",
+	    true, true },
+	{ "204", GET, "HTTP/1.1 204 No Content\r\n\r\n",
+	    "HTTP/1.1 204 No Content\r\n\r\n", false, true },
+	{ "304 with the length it would have", GET,
+	    "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+	    "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", false,
+	    true },
+	{ "HEAD with the length it would have",
+	    "HEAD / HTTP/1.1\r\n" HOST "\r\n",
+	    "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+	    "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", false, true },
+	{ "HEAD, chunked", "HEAD / HTTP/1.1\r\n" HOST "\r\n",
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+	    "HTTP/1.1 200 OK\r\n\r\n", false, true },
+	{ "interim answers are dropped", GET,
+	    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n"
+	    "Link: x\r\n\r\n" OK2,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false, true },
+	{ "fields of the connection and ways around us are dropped", GET,
+	    "HTTP/1.1 200 OK\r\nConnection: X-A\r\nX-A: 1\r\nX-B: 2\r\n"
+	    "Keep-Alive: 5\r\nAlt-Svc: h3=\":443\"\r\n"
+	    "Content-Length: 0\r\n\r\n",
+	    "HTTP/1.1 200 OK\r\nX-B: 2\r\nContent-Length: 0\r\n\r\n", false,
+	    true },
+	{ "the guest wants to close",
+	    "GET / HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", OK2,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+	    "Connection: close\r\n\r\nok",
+	    false, false },
+	{ "HTTP/1.0 closes by itself", "GET / HTTP/1.0\r\n" HOST "\r\n", OK2,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+	    "Connection: close\r\n\r\nok",
+	    false, false },
+	{ "HTTP/1.0 may be kept",
+	    "GET / HTTP/1.0\r\n" HOST "Connection: keep-alive\r\n\r\n", OK2,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+	    "Connection: keep-alive\r\n\r\nok",
+	    false, true },
+};
+
+static void
+run_shape(struct fix *f, size_t i, size_t burst)
+{
+	struct peer *o;
+
+	fix_open_http(f);
+	f->guest.burst = burst;
+	o = ask(f, shapes[i].request);
+	o->burst = burst;
+	peer_say(o, shapes[i].answer);
+	fix_until(f, o->out_at == o->out_len);
+	if (shapes[i].ends)
+		peer_end(o);
+	fix_until(f, f->record_count == 1 && f->guest.in_len > 0);
+	fix_settle(f);
+	/* Byte by byte a body comes in other chunks. */
+	if (burst == 0 || !peer_has(&f->guest, "chunked"))
+		answers_are(f, shapes[i].want);
+	if (f->is_closed == shapes[i].kept)
+		fail_msg("%s: closed %d", shapes[i].claim, f->is_closed);
+	assert_int_equal(fix_last(f)->r.reason, REASON_NONE);
+	f->record_count = 0;
+	fix_close(f);
+	fix_forget_origins(f);
+}
+
+static void
+each_shape_of_answer_goes_through(void **state)
+{
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		run_shape(*state, i, 0);
+		run_shape(*state, i, 1);
+	}
+}
+
+static const struct {
+	unsigned int number;
+	const char *claim, *request, *answer;
+	bool ends, has_begun;
+} bad_answers[] = {
+	{ 59, "no HTTP", GET, "SSH-2.0-x\r\n\r\n", false, false },
+	{ 59, "CL and TE", GET,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	    false, false },
+	{ 59, "two lengths", GET,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3"
+	    "\r\n\r\nabc",
+	    false, false },
+	{ 59, "bare LF", GET, "HTTP/1.1 200 OK\nContent-Length: 2\n\nok", false,
+	    false },
+	{ 59, "101 that nobody asked for", GET,
+	    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
+	    "Connection: upgrade\r\n\r\n",
+	    false, false },
+	{ 59, "nine interim answers", GET,
+	    "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n"
+	    "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n"
+	    "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n"
+	    "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 102 P\r\n\r\n"
+	    "HTTP/1.1 102 P\r\n\r\n" OK2,
+	    false, false },
+	{ 59, "half a head", GET, "HTTP/1.1 200 OK\r\nConte", true, false },
+	{ 59, "less than its length", GET,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", true, true },
+	{ 59, "no last chunk", GET,
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	    "2\r\nok\r\n",
+	    true, true },
+	{ 59, "a chunk that lies", GET,
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	    "2\r\nokXX",
+	    false, true },
+};
+
+static void
+rows_59_bad_answers_end_the_origin_and_are_never_whole(void **state)
+{
+	struct fix *f = *state;
+
+	for (size_t i = 0; i < sizeof(bad_answers) / sizeof(bad_answers[0]);
+	     i++) {
+		struct peer *o;
+
+		fix_open_http(f);
+		o = ask(f, bad_answers[i].request);
+		peer_say(o, bad_answers[i].answer);
+		fix_until(f, o->out_at == o->out_len);
+		if (bad_answers[i].ends)
+			peer_end(o);
+		fix_until(f, f->record_count == 1 && o->is_ended);
+		assert_int_equal(fix_last(f)->r.reason, REASON_BAD_RESPONSE);
+		assert_int_equal(pool_count(&f->gate), 0);
+		if (bad_answers[i].has_begun) {
+			fix_until(f, f->guest.is_ended);
+			assert_false(peer_has(&f->guest, "0\r\n\r\n"));
+		} else {
+			fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
+		}
+		f->record_count = 0;
+		fix_close(f);
+		fix_forget_origins(f);
+	}
+}
+
+static void
+row_59_bytes_behind_an_answer_are_no_next_answer(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	peer_say(o, OK2 "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+	fix_until(f, peer_has(&f->guest, "ok"));
+	fix_until(f, o->is_ended);
+	peer_clear(&f->guest);
+	o = ask(f, GET);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_false(peer_has(&f->guest, "evil"));
+	assert_int_equal(f->origin_count, 2);
+}
+
+static void
+row_59_bytes_from_an_idle_origin_end_it(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	peer_say(o, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+	fix_until(f, pool_count(&f->gate) == 0 && o->is_ended);
+}
+
+/* --- requests --- */
+
+static void
+row_56_pipelined_requests_are_taken_one_by_one(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    GET "GET /secret HTTP/1.1\r\n" HOST "\r\n"
+		"GET /two HTTP/1.1\r\n" HOST "\r\n"
+		"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+	o = fix_origin(f, 0);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	fix_settle(f);
+	/* Not before the first has its answer. */
+	assert_false(peer_has(o, "/two"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(o, "GET /two"));
+	assert_false(peer_has(o, "secret"));
+	peer_say(o, OK2);
+	fix_until(f, f->record_count == 4);
+	assert_int_equal(f->records[1].r.reason, REASON_DENIED_BY_RULE);
+	assert_int_equal(f->records[1].r.status, 403);
+	assert_int_equal(f->records[3].r.reason, REASON_NO_RULE);
+	assert_string_equal(f->records[3].host, "evil.example");
+	assert_int_equal(f->origin_count, 1);
+	assert_false(peer_has(o, "evil"));
+}
+
+static void
+a_body_streams_with_its_length(void **state)
+{
+	struct fix *f = *state;
+	static char body[300000];
+	struct peer *o;
+
+	memset(body, 'b', sizeof(body));
+	fix_open_http(f);
+	o = ask(f, "PUT / HTTP/1.1\r\n" HOST "Content-Length: 300000\r\n\r\n");
+	peer_send(&f->guest, body, sizeof(body));
+	fix_until(f, o->in_len > sizeof(body));
+	fix_settle(f);
+	assert_true(peer_has_bytes(o, body, sizeof(body)));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_int_equal(fix_last(f)->r.up, sizeof(body));
+	assert_int_equal(pool_count(&f->gate), 1);
+	assert_false(f->is_closed);
+}
+
+static void
+row_52_expect_is_answered_here_and_after_the_verdict(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f,
+	    "PUT / HTTP/1.1\r\n" HOST
+	    "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+	assert_false(peer_has(o, "Expect"));
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 100 Continue\r\n\r\n"));
+	peer_say(&f->guest, "hi");
+	fix_until(f, peer_has(o, "\r\n\r\nhi"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	peer_clear(&f->guest);
+
+	peer_say(&f->guest,
+	    "PUT /secret HTTP/1.1\r\n" HOST
+	    "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+	fix_until(f, f->guest.is_ended);
+	assert_true(peer_has(&f->guest, "HTTP/1.1 403 "));
+	assert_true(peer_has(&f->guest, "Connection: close\r\n"));
+	assert_false(peer_has(&f->guest, "100 Continue"));
+}
+
+static void
+row_53_an_early_answer_ends_both_connections(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, "PUT / HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc");
+	peer_say(o, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "413 Too Large"));
+	assert_true(peer_has(&f->guest, "Connection: close\r\n"));
+	fix_until(f, o->is_ended);
+	peer_say(&f->guest, "defghij" GET);
+	fix_until(f, f->guest.is_ended);
+	assert_int_equal(pool_count(&f->gate), 0);
+	assert_int_equal(f->origin_count, 1);
+	assert_int_equal(f->record_count, 1);
+}
+
+static void
+an_answer_is_read_though_the_origin_takes_no_more(void **state)
+{
+	struct fix *f = *state;
+	static char body[500000];
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, "PUT / HTTP/1.1\r\n" HOST "Content-Length: 500000\r\n\r\n");
+	o->is_slow = true;
+	peer_send(&f->guest, body, sizeof(body));
+	fix_settle(f);
+	peer_say(o, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "413 Too Large"));
+}
+
+static void
+a_refused_upload_is_drained_and_then_closed(void **state)
+{
+	struct fix *f = *state;
+	static char body[600000];
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "PUT /secret HTTP/1.1\r\n" HOST "Content-Length: 600000\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 403 "));
+	fix_settle(f);
+	assert_false(f->guest.is_ended);
+	peer_send(&f->guest, body, sizeof(body));
+	fix_until(f, f->guest.is_ended);
+	assert_false(f->guest.is_failed);
+	assert_int_equal(f->guest.out_at, f->guest.out_len);
+	peer_end(&f->guest);
+	fix_until(f, f->is_closed);
+}
+
+static void
+a_refused_upload_is_not_drained_for_ever(void **state)
+{
+	struct fix *f = *state;
+	static char body[3000000];
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "PUT /secret HTTP/1.1\r\n" HOST
+	    "Transfer-Encoding: chunked\r\n\r\n");
+	peer_send(&f->guest, body, sizeof(body));
+	fix_until(f, f->is_closed);
+	assert_true(f->guest.out_at < 2500000);
+}
+
+static void
+a_refused_get_keeps_the_connection(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	peer_say(&f->guest, "GET /secret HTTP/1.1\r\n" HOST "\r\n");
+	fix_until(f, peer_has(&f->guest, "(denied-by-rule, tapward.ini:8)\n"));
+	assert_false(peer_has(&f->guest, "Connection: close"));
+	o = ask(f, GET);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+}
+
+static void
+a_refused_head_has_no_body(void **state)
+{
+	struct fix *f = *state;
+
+	fix_open_http(f);
+	peer_say(&f->guest, "HEAD /secret HTTP/1.1\r\n" HOST "\r\n");
+	fix_until(f, peer_has(&f->guest, "\r\n\r\n"));
+	fix_settle(f);
+	assert_memory_equal(f->guest.in + f->guest.in_len - 4, "\r\n\r\n", 4);
+}
+
+static void
+websocket_is_refused_and_other_upgrades_are_not_seen(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "GET / HTTP/1.1\r\n" HOST
+	    "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+	    "Sec-WebSocket-Version: 13\r\n"
+	    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+	    "\r\n");
+	fix_until(f, f->record_count == 1);
+	assert_int_equal(fix_last(f)->r.reason, REASON_WEBSOCKET);
+	o = ask(f,
+	    "GET / HTTP/1.1\r\n" HOST
+	    "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+	    "HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n");
+	assert_false(peer_has(o, "pgrade"));
+	assert_false(peer_has(o, "ettings"));
+}
+
+static void
+row_104_trace_is_refused(void **state)
+{
+	struct fix *f = *state;
+
+	fix_open_http(f);
+	peer_say(&f->guest, "TRACE / HTTP/1.1\r\n" HOST "\r\n");
+	fix_until(f, peer_has(&f->guest, "Tapward-Reason: method\r\n"));
+	assert_int_equal(f->origin_count, 0);
+}
+
+static void
+row_58_a_head_is_bounded(void **state)
+{
+	struct fix *f = *state;
+	static char big[40000];
+
+	memset(big, 'a', sizeof(big));
+	fix_open_http(f);
+	peer_say(&f->guest, "GET / HTTP/1.1\r\nX: ");
+	peer_send(&f->guest, big, sizeof(big));
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 431 "));
+	assert_true(peer_has(&f->guest, "Tapward-Reason: limit-head\r\n"));
+	peer_drop(&f->guest);
+	fix_close(f);
+	fix_open_http(f);
+	peer_say(&f->guest, "GET /");
+	peer_send(&f->guest, big, sizeof(big));
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 414 "));
+}
+
+/* --- slow peers --- */
+
+static void
+a_slow_reader_stops_the_origin(void **state)
+{
+	struct fix *f = *state;
+	static char body[4000000];
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n");
+	peer_send(o, body, sizeof(body));
+	f->guest.is_slow = true;
+	fix_settle(f);
+	/* What the kernel holds and two buffers of ours, no more. */
+	assert_true(o->out_at < 1500000);
+	f->guest.is_slow = false;
+	fix_until(f, f->guest.in_len > sizeof(body));
+	fix_until(f, f->record_count == 1);
+	assert_int_equal(fix_last(f)->r.down, sizeof(body));
+}
+
+static void
+a_slow_origin_stops_the_guest(void **state)
+{
+	struct fix *f = *state;
+	static char body[4000000];
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, "PUT / HTTP/1.1\r\n" HOST "Content-Length: 4000000\r\n\r\n");
+	o->is_slow = true;
+	peer_send(&f->guest, body, sizeof(body));
+	fix_settle(f);
+	assert_true(f->guest.out_at < 1500000);
+	o->is_slow = false;
+	fix_until(f, o->in_len > sizeof(body));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+}
+
+/* --- ends and time --- */
+
+static void
+half_a_close_of_the_guest_lets_the_answer_come(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	peer_end(&f->guest);
+	fix_settle(f);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok") && f->is_closed);
+}
+
+static void
+a_guest_that_ends_in_its_body_ends_the_origin(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, "PUT / HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc");
+	fix_until(f, f->guest.out_at == f->guest.out_len);
+	peer_end(&f->guest);
+	fix_until(f, o->is_ended && f->is_closed);
+	assert_int_equal(fix_last(f)->r.reason, REASON_BAD_REQUEST);
+	assert_string_equal(fix_last(f)->detail, "the body ended early");
+}
+
+static void
+a_guest_that_goes_ends_its_exchange(void **state)
+{
+	struct fix *f = *state;
+	static char body[500000];
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n");
+	peer_send(o, body, 1000);
+	fix_until(f, peer_has(&f->guest, "500000"));
+	peer_drop(&f->guest);
+	peer_send(o, body, sizeof(body) - 1000);
+	fix_until(f, f->is_closed && o->is_ended);
+	assert_int_equal(f->record_count, 1);
+	assert_string_equal(fix_last(f)->detail,
+	    "the guest closed its connection");
+}
+
+static void
+an_idle_connection_is_closed_without_a_word(void **state)
+{
+	struct fix *f = *state;
+
+	f->gate.limits.idle_timeout_ms = 30;
+	fix_open_http(f);
+	fix_until(f, f->is_closed);
+	assert_int_equal(f->guest.in_len, 0);
+	assert_int_equal(f->record_count, 0);
+}
+
+static void
+a_head_that_does_not_come_is_408(void **state)
+{
+	struct fix *f = *state;
+
+	f->gate.limits.head_timeout_ms = 30;
+	fix_open_http(f);
+	peer_say(&f->guest, "GET / HTT");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 408 "));
+	assert_int_equal(fix_last(f)->r.reason, REASON_TIMEOUT);
+}
+
+static void
+an_origin_that_is_silent_is_504(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->gate.limits.relay_idle_timeout_ms = 30;
+	fix_open_http(f);
+	o = ask(f, GET);
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 504 "));
+	fix_until(f, o->is_ended);
+	assert_int_equal(fix_last(f)->r.reason, REASON_TIMEOUT);
+}
+
+static void
+a_pooled_connection_that_is_closed_is_replaced_once(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	peer_say(o, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	peer_clear(&f->guest);
+	/* It reads the second request, and closes instead of an answer. */
+	peer_clear(o);
+	peer_say(&f->guest, GET);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	peer_drop(o);
+	o = fix_origin(f, 1);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_int_equal(f->record_count, 2);
+	assert_int_equal(f->origin_count, 2);
+}
+
+static void
+a_post_is_never_sent_twice(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	peer_say(o, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	peer_clear(o);
+	peer_say(&f->guest,
+	    "POST / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi");
+	fix_until(f, peer_has(o, "hi"));
+	peer_drop(o);
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
+	assert_int_equal(f->origin_count, 1);
+}
+
+/* --- refusals on the way --- */
+
+static void
+what_the_dialler_refuses_is_told(void **state)
+{
+	static const enum reason reasons[] = { REASON_PRIVATE_ADDRESS,
+		REASON_RESOLVE_FAILED, REASON_ORIGIN_UNREACHABLE,
+		REASON_TIMEOUT };
+	struct fix *f = *state;
+	char want[64];
+
+	fix_open_http(f);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		f->dial_refusal = reasons[i];
+		peer_say(&f->guest, GET);
+		(void)snprintf(want, sizeof(want), "Tapward-Reason: %s\r\n",
+		    reason_code(reasons[i]));
+		fix_until(f, peer_has(&f->guest, want));
+		assert_int_equal(fix_last(f)->r.reason, reasons[i]);
+	}
+	assert_false(f->is_closed);
+}
+
+static void
+nothing_begins_without_an_audit_log(void **state)
+{
+	struct fix *f = *state;
+
+	f->is_audit_full = true;
+	fix_open_http(f);
+	peer_say(&f->guest, GET);
+	fix_until(f, peer_has(&f->guest, "audit-unavailable"));
+	assert_int_equal(f->origin_count, 0);
+}
+
+static void
+a_reload_ends_what_is_no_longer_allowed(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = ask(f, GET);
+	fix_set_policy(f, POLICY);
+	fix_settle(f);
+	assert_false(o->is_ended);
+	fix_set_policy(f, "[policy]\nversion = 1\n");
+	fix_until(f, o->is_ended && peer_has(&f->guest, "policy-reloaded"));
+	assert_int_equal(fix_last(f)->r.reason, REASON_POLICY_RELOADED);
+	/* And what was idle is not used under the new one. */
+	assert_int_equal(pool_count(&f->gate), 0);
+}
+
+/* --- the explicit proxy --- */
+
+static void
+absolute_form_goes_through_the_explicit_proxy(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_explicit(f);
+	o = ask(f,
+	    "GET http://a.example.org/x HTTP/1.1\r\n" HOST
+	    "Proxy-Connection: keep-alive\r\n\r\n");
+	assert_true(peer_has(o, "GET /x HTTP/1.1\r\n" HOST "\r\n"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_false(f->is_closed);
+	peer_clear(&f->guest);
+	peer_clear(o);
+	peer_say(&f->guest,
+	    "PUT http://a.example.org/y HTTP/1.1\r\n" HOST
+	    "Content-Length: 3\r\n\r\nabc");
+	fix_until(f, peer_has(o, "abc"));
+}
+
+static const struct {
+	const char *claim, *request, *want;
+} explicit_refusals[] = {
+	{ "https in absolute form",
+	    "GET https://a.example.org/ HTTP/1.1\r\n" HOST "\r\n",
+	    "HTTP/1.1 400 " },
+	{ "origin form", GET, "HTTP/1.1 400 " },
+	{ "CONNECT to a port that is not TLS",
+	    "CONNECT a.example.org:80 HTTP/1.1\r\n"
+	    "Host: a.example.org:80\r\n\r\n",
+	    "HTTP/1.1 403 " },
+	{ "CONNECT to a port without a rule",
+	    "CONNECT a.example.org:22 HTTP/1.1\r\n"
+	    "Host: a.example.org:22\r\n\r\n",
+	    "HTTP/1.1 403 " },
+	{ "CONNECT without a port",
+	    "CONNECT a.example.org HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 400 " },
+	{ "CONNECT with another Host",
+	    "CONNECT a.example.org:443 HTTP/1.1\r\n"
+	    "Host: b.example.org:443\r\n\r\n",
+	    "HTTP/1.1 400 " },
+	{ "CONNECT with a body",
+	    "CONNECT a.example.org:443 HTTP/1.1\r\n"
+	    "Host: a.example.org:443\r\n"
+	    "Content-Length: 2\r\n\r\nhi",
+	    "HTTP/1.1 400 " },
+};
+
+static void
+row_67_what_the_explicit_proxy_refuses_it_closes(void **state)
+{
+	struct fix *f = *state;
+
+	for (size_t i = 0;
+	     i < sizeof(explicit_refusals) / sizeof(explicit_refusals[0]);
+	     i++) {
+		fix_open_explicit(f);
+		peer_say(&f->guest, explicit_refusals[i].request);
+		fix_until(f, f->guest.is_ended);
+		if (!peer_has(&f->guest, explicit_refusals[i].want))
+			fail_msg("%s: %s", explicit_refusals[i].claim,
+			    fix_guest_text(f));
+		assert_true(peer_has(&f->guest, "Connection: close\r\n"));
+		assert_int_equal(f->origin_count, 0);
+		assert_false(f->has_restarted);
+		peer_drop(&f->guest);
+		fix_until(f, f->is_closed);
+		fix_close(f);
+	}
+}
+
+static void
+row_73_connect_reads_nothing_past_its_head(void **state)
+{
+	struct fix *f = *state;
+	static const char connect[] = "CONNECT denied.example:443 HTTP/1.1\r\n"
+				      "Host: denied.example:443\r\n\r\n";
+	char left[32] = "";
+
+	for (size_t burst = 0; burst < 2; burst++) {
+		fix_open_explicit(f);
+		f->guest.burst = burst;
+		peer_say(&f->guest, connect);
+		peer_say(&f->guest, "hello early");
+		fix_until(f, f->has_restarted);
+		fix_until(f, f->guest.out_at == f->guest.out_len);
+		fix_until(f, peer_has(&f->guest, "\r\n\r\n"));
+		assert_memory_equal(f->guest.in, "HTTP/1.1 200 ", 13);
+		assert_int_equal(read(f->conn.fd, left, sizeof(left)), 11);
+		assert_memory_equal(left, "hello early", 11);
+		assert_string_equal(f->conn.connect_host, "denied.example");
+		assert_int_equal(f->conn.port, 443);
+		assert_int_equal(f->origin_count, 0);
+		fix_close(f);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_shape_of_answer_goes_through),
+		TEST(rows_59_bad_answers_end_the_origin_and_are_never_whole),
+		TEST(row_59_bytes_behind_an_answer_are_no_next_answer),
+		TEST(row_59_bytes_from_an_idle_origin_end_it),
+		TEST(row_56_pipelined_requests_are_taken_one_by_one),
+		TEST(a_body_streams_with_its_length),
+		TEST(row_52_expect_is_answered_here_and_after_the_verdict),
+		TEST(row_53_an_early_answer_ends_both_connections),
+		TEST(an_answer_is_read_though_the_origin_takes_no_more),
+		TEST(a_refused_upload_is_drained_and_then_closed),
+		TEST(a_refused_upload_is_not_drained_for_ever),
+		TEST(a_refused_get_keeps_the_connection),
+		TEST(a_refused_head_has_no_body),
+		TEST(websocket_is_refused_and_other_upgrades_are_not_seen),
+		TEST(row_104_trace_is_refused),
+		TEST(row_58_a_head_is_bounded),
+		TEST(a_slow_reader_stops_the_origin),
+		TEST(a_slow_origin_stops_the_guest),
+		TEST(half_a_close_of_the_guest_lets_the_answer_come),
+		TEST(a_guest_that_ends_in_its_body_ends_the_origin),
+		TEST(a_guest_that_goes_ends_its_exchange),
+		TEST(an_idle_connection_is_closed_without_a_word),
+		TEST(a_head_that_does_not_come_is_408),
+		TEST(an_origin_that_is_silent_is_504),
+		TEST(a_pooled_connection_that_is_closed_is_replaced_once),
+		TEST(a_post_is_never_sent_twice),
+		TEST(what_the_dialler_refuses_is_told),
+		TEST(nothing_begins_without_an_audit_log),
+		TEST(a_reload_ends_what_is_no_longer_allowed),
+		TEST(absolute_form_goes_through_the_explicit_proxy),
+		TEST(row_67_what_the_explicit_proxy_refuses_it_closes),
+		TEST(row_73_connect_reads_nothing_past_its_head),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
