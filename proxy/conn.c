@@ -67,7 +67,9 @@ conn_enter(struct conn *c, enum conn_state next)
 const char *
 conn_host(const struct conn *c)
 {
-	return c->sni[0] != '\0' ? c->sni : c->connect_host;
+	if (c->sni[0] != '\0' || c->connect_host == NULL)
+		return c->sni;
+	return c->connect_host;
 }
 
 /* --- the end --- */
@@ -143,6 +145,7 @@ conn_free_all(struct conn_line *line)
 
 	while ((c = TAILQ_FIRST(line)) != NULL) {
 		TAILQ_REMOVE(line, c, link);
+		free(c->connect_host);
 		free(c);
 	}
 }
@@ -274,8 +277,7 @@ on_hello(struct conn *c, const struct tls_hello *hello)
 	memcpy(c->sni, hello->sni, sizeof(c->sni));
 	c->offers_h2 = hello->has_h2;
 	c->offers_http11 = hello->has_http11;
-	if (c->connect_host[0] != '\0' &&
-	    strcmp(c->connect_host, c->sni) != 0) {
+	if (c->connect_host != NULL && strcmp(c->connect_host, c->sni) != 0) {
 		conn_refuse(c, REASON_HOST_MISMATCH, ALERT_UNRECOGNIZED_NAME,
 		    "SNI differs from the name of the CONNECT");
 		return;
@@ -392,13 +394,20 @@ inspect_begin(struct conn *c)
 }
 
 void
-conn_restart_as_tls(struct conn *c)
+conn_restart_as_tls(struct conn *c, const char *host, uint16_t port)
 {
 	struct verdict v;
 
+	/* host may be a part of what is freed next. */
+	c->connect_host = strdup(host);
+	c->port = port;
 	inspect_free(c->inspect);
 	c->inspect = NULL;
-	v = policy_judge_connect(&c->gate->pair, c->connect_host, c->port);
+	if (c->connect_host == NULL) {
+		conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0, "no memory");
+		return;
+	}
+	v = conn_verdict(c);
 	if (v.action == ACTION_ALLOW && v.scheme == SCHEME_TCP) {
 		c->front = CONN_FRONT_TCP;
 		conn_judge_tcp(c);

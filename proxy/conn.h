@@ -50,8 +50,8 @@ struct conn {
 	uint32_t dst;  /* address it dialled, host byte order */
 	/* canonical, "" until seen; TCP: the host that dst is reserved for */
 	char sni[HOST_NAME_SIZE];
-	/* CONNECT's name, canonical; "" when there was no CONNECT */
-	char connect_host[HOST_NAME_SIZE];
+	char
+	    *connect_host; /* CONNECT's name, canonical; NULL without CONNECT */
 	bool offers_http11; /* ALPN of the ClientHello */
 	bool offers_h2;
 	uint64_t opened_ms;         /* clock_mono_ms() */
@@ -83,13 +83,13 @@ struct conn {
 void conn_close(struct conn *c, enum reason reason);
 
 /*
- * For inspect.c after it answered 200 to a CONNECT: the connection goes back
- * to PEEK as CONN_FRONT_TLS, with connect_host and port set, or is joined to
- * its origin at once if the policy says scheme = tcp. Its descriptor must have
- * no events left on it and no byte read past the CONNECT head. c->inspect is
- * freed in here: the caller returns without touching it or c.
+ * For inspect.c after it answered 200 to a CONNECT to host (canonical, copied)
+ * and port: the connection goes back to PEEK as CONN_FRONT_TLS, or is joined
+ * to its origin at once if the policy says scheme = tcp. Its descriptor must
+ * have no events left on it and no byte read past the CONNECT head. c->inspect
+ * is freed in here: the caller returns without touching it or c.
  */
-void conn_restart_as_tls(struct conn *c);
+void conn_restart_as_tls(struct conn *c, const char *host, uint16_t port);
 
 /* (Re)arms the only timer of the connection; on expiry it is closed. */
 void conn_set_timeout(struct conn *c, uint32_t timeout_ms, enum reason why);

@@ -43,12 +43,9 @@ static void
 on_connect(void *arg, const struct h1_connect *connect)
 {
 	struct inspect *i = arg;
-	struct conn *c = i->conn;
 
-	memcpy(c->connect_host, connect->host, sizeof(c->connect_host));
-	c->port = connect->port;
 	/* Takes the events off the descriptor by inspect_free(). */
-	conn_restart_as_tls(c);
+	conn_restart_as_tls(i->conn, connect->host, connect->port);
 }
 
 static void

@@ -314,11 +314,13 @@ conn_set_timeout(struct conn *c, uint32_t timeout_ms, enum reason why)
 }
 
 void
-conn_restart_as_tls(struct conn *c)
+conn_restart_as_tls(struct conn *c, const char *host, uint16_t port)
 {
 	struct fix *f = current;
 
 	f->has_restarted = true;
+	(void)snprintf(f->restarted_host, sizeof(f->restarted_host), "%s", host);
+	c->port = port;
 	inspect_free(c->inspect);
 	c->inspect = NULL;
 }

@@ -68,6 +68,7 @@ struct fix {
 	enum reason closed_why;
 	char closed_detail[128];
 	bool has_restarted; /* conn_restart_as_tls() was called */
+	char restarted_host[HOST_NAME_SIZE]; /* with this name */
 
 	struct peer origins[FIX_ORIGINS_MAX];
 	size_t origin_count;

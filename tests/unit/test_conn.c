@@ -334,26 +334,6 @@ ends_a_guest_that_takes_too_long(void **state)
 	(void)close(guest);
 }
 
-/* Row 68: CONNECT to one name, SNI of another. */
-static void
-compares_sni_with_the_name_of_the_connect(void **state)
-{
-	struct fixture *f = *state;
-	uint8_t hello[512], got[16];
-	size_t len = fixture_hello("through.example.org", false, hello);
-	int guest = fixture_guest_here(f);
-
-	fixture_until(f, has_open_connection, NULL);
-	memcpy(TAILQ_FIRST(&f->gate.conns->open)->connect_host,
-	    "look.example.org", 17);
-	fixture_write(guest, hello, len);
-	assert_int_equal(fixture_read(f, guest, got, sizeof(got)), 7);
-	assert_int_equal(fixture_wait_record(f, 1)->r.reason,
-	    REASON_HOST_MISMATCH);
-	assert_int_equal(f->dial_count, 0);
-	(void)close(guest);
-}
-
 /* A CONNECT is answered by inspect.c; here the connection comes back. */
 static struct conn *
 after_connect(struct fixture *f, int *ret_guest, const char *name)
@@ -364,9 +344,26 @@ after_connect(struct fixture *f, int *ret_guest, const char *name)
 	*ret_guest = fixture_guest(address, f->port);
 	fixture_until(f, was_inspected, NULL);
 	c = f->inspected;
-	memcpy(c->connect_host, name, strlen(name) + 1);
-	conn_restart_as_tls(c);
+	conn_restart_as_tls(c, name, f->port);
 	return c;
+}
+
+/* Row 68: CONNECT to one name, SNI of another. */
+static void
+compares_sni_with_the_name_of_the_connect(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t hello[512], got[16];
+	size_t len = fixture_hello("through.example.org", false, hello);
+	int guest;
+
+	(void)after_connect(f, &guest, "look.example.org");
+	fixture_write(guest, hello, len);
+	assert_int_equal(fixture_read(f, guest, got, sizeof(got)), 7);
+	assert_int_equal(fixture_wait_record(f, 1)->r.reason,
+	    REASON_HOST_MISMATCH);
+	assert_int_equal(f->dial_count, 0);
+	(void)close(guest);
 }
 
 static void

@@ -810,7 +810,7 @@ row_73_connect_reads_nothing_past_its_head(void **state)
 		assert_memory_equal(f->guest.in, "HTTP/1.1 200 ", 13);
 		assert_int_equal(read(f->conn.fd, left, sizeof(left)), 11);
 		assert_memory_equal(left, "hello early", 11);
-		assert_string_equal(f->conn.connect_host, "denied.example");
+		assert_string_equal(f->restarted_host, "denied.example");
 		assert_int_equal(f->conn.port, 443);
 		assert_int_equal(f->origin_count, 0);
 		fix_close(f);
