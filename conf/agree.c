@@ -54,25 +54,35 @@ is_by_request(const struct model_rule *r)
 	return r->methods.count + r->paths.count + r->queries.count > 0;
 }
 
-/* A port of both, 0 without one. No ports: every port. */
+static bool
+has_port(const struct model *m, const struct model_rule *r, uint16_t port)
+{
+	for (uint32_t i = 0; i < r->ports.count; i++) {
+		const uint16_t *at = vec_at(&m->ports, r->ports.at + i);
+
+		if (*at == port)
+			return true;
+	}
+	return r->ports.count == 0;
+}
+
+/*
+ * A port of both, 0 without one. A rule without ports covers every port, but
+ * only a deny rule is without, and two of those are never compared.
+ */
 static uint16_t
 common_port(const struct model *m, const struct model_rule *a,
     const struct model_rule *b)
 {
-	for (uint32_t i = 0; i < a->ports.count; i++) {
-		const uint16_t *x = vec_at(&m->ports, a->ports.at + i);
+	const struct model_rule *few = a->ports.count > 0 ? a : b;
+	const struct model_rule *other = few == a ? b : a;
 
-		if (b->ports.count == 0)
-			return *x;
-		for (uint32_t k = 0; k < b->ports.count; k++) {
-			const uint16_t *y = vec_at(&m->ports, b->ports.at + k);
+	for (uint32_t i = 0; i < few->ports.count; i++) {
+		const uint16_t *at = vec_at(&m->ports, few->ports.at + i);
 
-			if (*x == *y)
-				return *x;
-		}
+		if (has_port(m, other, *at))
+			return *at;
 	}
-	if (a->ports.count == 0 && b->ports.count > 0)
-		return common_port(m, b, a);
 	return 0;
 }
 

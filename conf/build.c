@@ -318,7 +318,7 @@ write_header(const struct build *b)
 {
 	uint8_t *h = b->image;
 
-	memcpy(h, IMAGE_MAGIC, 8);
+	store64(h, IMAGE_MAGIC);
 	store32(h + 8, IMAGE_VERSION);
 	store32(h + 12, (uint32_t)b->len);
 	store32(h + 20, b->m->is_ceiling);

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/fd.h"
-
 /* Chance needs one; more means that something is wrong. */
 #define SEEDS_TRIED_MAX 16
 
@@ -81,16 +79,19 @@ static struct keyed *
 sort_hosts(const struct model *m, const struct siphash_key *seed)
 {
 	size_t n = m->hosts.count;
-	AUTO_FREE struct keyed *keys = calloc(n + 1, sizeof(*keys));
-	AUTO_FREE uint32_t *starts = calloc(n + 1, sizeof(*starts));
+	struct keyed *keys = calloc(n + 1, sizeof(*keys));
 	struct keyed *sorted = calloc(n + 1, sizeof(*sorted));
+	uint32_t *starts = calloc(n + 1, sizeof(*starts));
 
-	if (keys == NULL || starts == NULL || sorted == NULL) {
+	if (keys != NULL && sorted != NULL && starts != NULL) {
+		hash_hosts(m, seed, keys);
+		sort_keys(keys, n, starts, sorted);
+	} else {
 		free(sorted);
-		return NULL;
+		sorted = NULL;
 	}
-	hash_hosts(m, seed, keys);
-	sort_keys(keys, n, starts, sorted);
+	free(keys);
+	free(starts);
 	return sorted;
 }
 
@@ -156,17 +157,15 @@ add_entries(const struct model *m, struct build_index *x,
     const struct keyed *keys, struct err *err)
 {
 	size_t n = m->hosts.count, end;
-	int rc;
+	int rc = 0;
 
-	for (size_t i = 0; i < n; i = end) {
+	for (size_t i = 0; rc == 0 && i < n; i = end) {
 		end = i + 1;
 		while (end < n && keys[end].hash == keys[i].hash)
 			end++;
 		rc = add_entry(m, x, keys + i, end - i, err);
-		if (rc != 0)
-			return rc;
 	}
-	return 0;
+	return rc;
 }
 
 /* -EAGAIN when a bucket is too full for the reader's bound. */

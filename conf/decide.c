@@ -18,6 +18,15 @@ static_assert(REASON_PORT < REASON_METHOD && REASON_METHOD < REASON_PATH &&
 	REASON_PATH < REASON_QUERY && REASON_QUERY < REASON_WEBSOCKET,
     "reasons are compared");
 
+/*
+ * Steps of matching patterns in one file, some 20 ms: a policy that is made to
+ * be slow must not hold up the broker, which judges for every sandbox. Beyond
+ * it no pattern of an allow rule matches, and each of a deny rule does.
+ */
+#define STEPS_MAX ((size_t)16 << 20)
+/* Rules looked at for one host, for the same reason; beyond is unsound. */
+#define RULES_MAX 8192u
+
 struct question {
 	const char *host;
 	uint16_t port;
@@ -27,6 +36,8 @@ struct question {
 /* What one file's rules make of a question. Rules by number, or none. */
 struct tally {
 	bool is_unsound;
+	uint32_t rules; /* looked at */
+	size_t steps;
 	uint32_t deny;
 	uint32_t ask;
 	uint32_t allow;
@@ -69,22 +80,46 @@ has_method(const struct policy *p, const struct image_rule *r,
 	return r->methods.count == 0;
 }
 
+/* Counts the cost of matching; false when it is too much. */
+static bool
+can_afford(struct tally *t, struct span pattern, size_t text_len)
+{
+	const uint8_t *star =
+	    pattern.len > 0 ? memchr(pattern.ptr, '*', pattern.len) : NULL;
+	size_t cost = pattern.len;
+
+	/* A first star at the very end, or two, compare bytes up to it. */
+	if (star != NULL && star + 2 < pattern.ptr + pattern.len)
+		cost *= text_len;
+	t->steps += cost + 1;
+	return t->steps <= STEPS_MAX;
+}
+
 static bool
 has_path(const struct policy *p, const struct image_rule *r,
-    const struct policy_request *req)
+    const struct policy_request *req, struct tally *t)
 {
 	for (uint32_t i = 0; i < r->paths.count; i++) {
-		if (path_match(pattern_at(p, &r->paths, i), req->path))
+		struct span pattern = pattern_at(p, &r->paths, i);
+
+		if (!can_afford(t, pattern, req->path.len))
+			return r->action == ACTION_DENY;
+		if (path_match(pattern, req->path))
 			return true;
 	}
 	return r->paths.count == 0;
 }
 
 static bool
-has_query(const struct policy *p, const struct image_rule *r, struct span query)
+has_query(const struct policy *p, const struct image_rule *r, struct span query,
+    struct tally *t)
 {
 	for (uint32_t i = 0; i < r->queries.count; i++) {
-		if (glob_match(pattern_at(p, &r->queries, i), query, '&'))
+		struct span pattern = pattern_at(p, &r->queries, i);
+
+		if (!can_afford(t, pattern, query.len))
+			return r->action == ACTION_DENY;
+		if (glob_match(pattern, query, '&'))
 			return true;
 	}
 	return false;
@@ -93,7 +128,7 @@ has_query(const struct policy *p, const struct image_rule *r, struct span query)
 /* Why an allow or ask rule does not match; REASON_NONE when it does. */
 static enum reason
 request_miss(const struct policy *p, const struct image_rule *r,
-    const struct policy_request *req)
+    const struct policy_request *req, struct tally *t)
 {
 	if (r->scheme != req->scheme)
 		return REASON_PORT;
@@ -104,10 +139,10 @@ request_miss(const struct policy *p, const struct image_rule *r,
 		(req->has_encoded_slash &&
 		    (r->widen & WIDEN_ENCODED_SLASH) == 0)))
 		return REASON_PATH;
-	if (!has_path(p, r, req))
+	if (!has_path(p, r, req, t))
 		return REASON_PATH;
 	if (r->queries.count > 0 &&
-	    (!req->has_query || !has_query(p, r, req->query)))
+	    (!req->has_query || !has_query(p, r, req->query, t)))
 		return REASON_QUERY;
 	if (req->is_websocket && (r->widen & WIDEN_WEBSOCKET) == 0)
 		return REASON_WEBSOCKET;
@@ -116,13 +151,13 @@ request_miss(const struct policy *p, const struct image_rule *r,
 
 static bool
 deny_covers_path(const struct policy *p, const struct image_rule *r,
-    const struct policy_request *req)
+    const struct policy_request *req, struct tally *t)
 {
 	if (r->paths.count == 0 || req->is_ambiguous)
 		return true;
 	if (req->has_encoded_slash && (r->widen & WIDEN_ENCODED_SLASH) == 0)
 		return true;
-	return has_path(p, r, req);
+	return has_path(p, r, req, t);
 }
 
 /*
@@ -131,7 +166,7 @@ deny_covers_path(const struct policy *p, const struct image_rule *r,
  */
 static bool
 deny_covers_query(const struct policy *p, const struct image_rule *r,
-    const struct policy_request *req)
+    const struct policy_request *req, struct tally *t)
 {
 	struct span left = req->query;
 
@@ -144,14 +179,14 @@ deny_covers_query(const struct policy *p, const struct image_rule *r,
 		    left.ptr[i] == ';')
 			return true;
 	}
-	if (has_query(p, r, left))
+	if (has_query(p, r, left, t))
 		return true;
 	while (left.len > 0) {
 		const uint8_t *amp = memchr(left.ptr, '&', left.len);
 		size_t len = amp != NULL ? (size_t)(amp - left.ptr) : left.len;
 		size_t used = amp != NULL ? len + 1 : len;
 
-		if (has_query(p, r, (struct span){ left.ptr, len }))
+		if (has_query(p, r, (struct span){ left.ptr, len }, t))
 			return true;
 		left = (struct span){ left.ptr + used, left.len - used };
 	}
@@ -160,15 +195,15 @@ deny_covers_query(const struct policy *p, const struct image_rule *r,
 
 static bool
 deny_covers(const struct policy *p, const struct image_rule *r,
-    const struct question *q)
+    const struct question *q, struct tally *t)
 {
 	if (r->ports.count > 0 && !has_port(p, &r->ports, q->port))
 		return false;
 	if (q->req == NULL)
 		return r->methods.count + r->paths.count + r->queries.count ==
 		    0;
-	return has_method(p, r, q->req) && deny_covers_path(p, r, q->req) &&
-	    deny_covers_query(p, r, q->req);
+	return has_method(p, r, q->req) && deny_covers_path(p, r, q->req, t) &&
+	    deny_covers_query(p, r, q->req, t);
 }
 
 static void
@@ -198,14 +233,14 @@ judge_rule(const struct policy *p, uint32_t id, const struct image_rule *r,
 		r->tls == TLS_MODE_PASSTHROUGH);
 
 	if (r->action == ACTION_DENY) {
-		if (deny_covers(p, r, q))
+		if (deny_covers(p, r, q, t))
 			keep_first(&t->deny, id);
 		return;
 	}
 	if (!has_port(p, &r->ports, q->port))
 		miss = REASON_PORT;
 	else if (q->req != NULL)
-		miss = request_miss(p, r, q->req);
+		miss = request_miss(p, r, q->req, t);
 	if (miss != REASON_NONE) {
 		keep_near(t, id, miss);
 		return;
@@ -238,10 +273,11 @@ each_rule_of(const struct policy *p, enum pattern_kind kind, struct span name,
 		uint32_t id =
 		    is_inline ? run.at : image_u32(p, IMAGE_LISTS, run.at + i);
 
-		if (image_rule(p, id, &r))
-			fn(p, id, &r, q, t);
-		else
+		if (t->rules++ >= RULES_MAX || !image_rule(p, id, &r)) {
 			t->is_unsound = true;
+			return;
+		}
+		fn(p, id, &r, q, t);
 	}
 }
 

@@ -33,13 +33,13 @@ cut(struct span *s, size_t n)
 	return head;
 }
 
-/* Bytes before the first of a, b or c. */
+/* How many bytes there are before the first that ends holds. */
 static size_t
-length_until(struct span s, char a, char b, char c)
+length_until(struct span s, const char *ends)
 {
 	size_t i = 0;
 
-	while (i < s.len && s.ptr[i] != a && s.ptr[i] != b && s.ptr[i] != c)
+	while (i < s.len && strchr(ends, s.ptr[i]) == NULL)
 		i++;
 	return i;
 }
@@ -49,7 +49,7 @@ take_scheme(struct span *s, struct target *t)
 {
 	static const enum scheme all[] = { SCHEME_HTTPS, SCHEME_HTTP,
 		SCHEME_TCP };
-	struct span name = { s->ptr, length_until(*s, ':', '/', '?') };
+	struct span name = { s->ptr, length_until(*s, ":/?") };
 
 	if (s->len - name.len < 3 || memcmp(s->ptr + name.len, "://", 3) != 0)
 		return true;
@@ -78,8 +78,8 @@ split(const char *text, struct target *t, struct err *err)
 	if (!take_scheme(&s, t))
 		return err_at(err, NULL, 0,
 		    "schemes are https://, http:// and tcp://");
-	t->authority = cut(&s, length_until(s, '/', '?', '?'));
-	t->path = cut(&s, length_until(s, '?', '?', '?'));
+	t->authority = cut(&s, length_until(s, "/?"));
+	t->path = cut(&s, length_until(s, "?"));
 	t->has_path = t->path.len > 0 || s.len > 0;
 	t->has_query = s.len > 0;
 	if (t->has_query)

@@ -17,9 +17,9 @@
 
 struct section_row {
 	const char *kind;
-	bool is_named; /* [kind NAME], repeats */
 	int (*open)(struct hostconf_parse *p, const char *name);
 	int (*finish)(struct hostconf_parse *p);
+	bool is_named; /* [kind NAME], repeats */
 	bool is_supported;
 };
 
@@ -140,17 +140,17 @@ take_ceiling(struct hostconf_parse *p, struct span v)
  */
 
 static const struct section_row sections[HOSTCONF_SECTIONS] = {
-	[HOSTCONF_NONE] = { "", false, NULL, NULL, false },
-	[HOSTCONF_DAEMON] = { "daemon", false, NULL, NULL, true },
-	[HOSTCONF_NETWORK] = { "network", false, NULL, NULL, true },
-	[HOSTCONF_UPSTREAM] = { "upstream", false, NULL, NULL, true },
-	[HOSTCONF_ADDRESS] = { "address", true, hostconf_open_address,
-	    hostconf_finish_address, true },
-	[HOSTCONF_CEILING] = { "ceiling", false, NULL, NULL, true },
-	[HOSTCONF_CREDENTIAL] = { "credential", true, hostconf_open_credential,
-	    hostconf_finish_credential, true },
-	[HOSTCONF_LIMITS] = { "limits", false, NULL, NULL, true },
-	[HOSTCONF_AUDIT] = { "audit", false, NULL, NULL, false },
+	[HOSTCONF_NONE] = { "", NULL, NULL, false, false },
+	[HOSTCONF_DAEMON] = { "daemon", NULL, NULL, false, true },
+	[HOSTCONF_NETWORK] = { "network", NULL, NULL, false, true },
+	[HOSTCONF_UPSTREAM] = { "upstream", NULL, NULL, false, true },
+	[HOSTCONF_ADDRESS] = { "address", hostconf_open_address,
+	    hostconf_finish_address, true, true },
+	[HOSTCONF_CEILING] = { "ceiling", NULL, NULL, false, true },
+	[HOSTCONF_CREDENTIAL] = { "credential", hostconf_open_credential,
+	    hostconf_finish_credential, true, true },
+	[HOSTCONF_LIMITS] = { "limits", NULL, NULL, false, true },
+	[HOSTCONF_AUDIT] = { "audit", NULL, NULL, false, false },
 };
 
 static const struct key_row keys[] = {
@@ -212,35 +212,38 @@ finish_section(struct hostconf_parse *p)
 }
 
 static int
+refuse_section(struct hostconf_parse *p, const char *kind)
+{
+	const char *near = words_nearest(kind, &sections[1].kind,
+	    HOSTCONF_SECTIONS - 1, sizeof(sections[0]));
+
+	return near != NULL
+	    ? refuse(p, "unknown section [%s]: did you mean [%s]?", kind, near)
+	    : refuse(p, "unknown section [%s]: see tapward.ini(5)", kind);
+}
+
+static int
 open_section(struct hostconf_parse *p, const struct ini_entry *e)
 {
 	enum hostconf_section s = HOSTCONF_NONE;
-	const char *near;
 
 	for (unsigned int i = 1; i < HOSTCONF_SECTIONS; i++) {
 		if (strcmp(sections[i].kind, e->kind) == 0)
 			s = (enum hostconf_section)i;
 	}
-	if (s == HOSTCONF_NONE) {
-		near = words_nearest(e->kind, &sections[1].kind,
-		    HOSTCONF_SECTIONS - 1, sizeof(sections[0]));
-		return refuse(p, "unknown section [%s]%s%s%s", e->kind,
-		    near != NULL ? ": did you mean [" : ": see tapward.ini(5)",
-		    near != NULL ? near : "", near != NULL ? "]?" : "");
-	}
+	if (s == HOSTCONF_NONE)
+		return refuse_section(p, e->kind);
 	if (!sections[s].is_supported)
 		return refuse(p,
-		    "[%s] is not supported by this version: "
-		    "remove it",
+		    "[%s] is not supported by this version: remove it",
 		    e->kind);
-	if (sections[s].is_named ? !words_is_name(span_of(e->name))
-				 : e->name[0] != '\0')
+	if (sections[s].is_named && !words_is_name(span_of(e->name)))
 		return refuse(p,
-		    sections[s].is_named
-			? "[%s NAME] needs a name of letters, digits, '-', "
-			  "'_' and '.'"
-			: "[%s] takes no name",
+		    "[%s NAME] needs a name of letters, digits, '-', '_' and "
+		    "'.'",
 		    e->kind);
+	if (!sections[s].is_named && e->name[0] != '\0')
+		return refuse(p, "[%s] takes no name", e->kind);
 	if (!sections[s].is_named && p->opened[s] != 0)
 		return refuse(p, "a second [%s] (first on line %u): join them",
 		    e->kind, p->opened[s]);
@@ -280,9 +283,9 @@ take_limit(struct hostconf_parse *p, const struct ini_entry *e)
 	}
 	near = words_nearest(e->key, &limit_rows[0].name, LIMIT_COUNT,
 	    sizeof(limit_rows[0]));
-	return refuse(p, "unknown limit %s%s%s%s", e->key,
-	    near != NULL ? ": did you mean " : ": see tapward.ini(5)",
-	    near != NULL ? near : "", near != NULL ? "?" : "");
+	return near != NULL
+	    ? refuse(p, "unknown limit %s: did you mean %s?", e->key, near)
+	    : refuse(p, "unknown limit %s: see tapward.ini(5)", e->key);
 }
 
 static int
@@ -298,9 +301,9 @@ refuse_key(struct hostconf_parse *p, const struct ini_entry *e)
 			    "into [%s]",
 			    e->key, e->kind, sections[keys[i].section].kind);
 	}
-	return refuse(p, "unknown key %s%s%s%s", e->key,
-	    near != NULL ? ": did you mean " : ": see tapward.ini(5)",
-	    near != NULL ? near : "", near != NULL ? "?" : "");
+	return near != NULL
+	    ? refuse(p, "unknown key %s: did you mean %s?", e->key, near)
+	    : refuse(p, "unknown key %s: see tapward.ini(5)", e->key);
 }
 
 static int
@@ -308,11 +311,12 @@ take_values(struct hostconf_parse *p, const struct key_row *row,
     const struct ini_entry *e)
 {
 	struct span list = span_of(e->value), v = list;
-	const char *fault;
 
 	while (!row->is_list || words_next_item(&list, &v)) {
-		fault = v.len > 0 ? row->take(p, v)
-				  : "an empty item: remove the comma";
+		const char *fault = v.len > 0
+		    ? row->take(p, v)
+		    : "an empty item: remove the comma";
+
 		if (fault != NULL)
 			return refuse(p, "%s = %.*s: %s", e->key, (int)v.len,
 			    (const char *)v.ptr, fault);

@@ -206,7 +206,6 @@ const char *
 hostconf_take_apply(struct hostconf_parse *p, struct span v)
 {
 	struct message_broker_credential *d = def_of(p);
-	const char *fault;
 
 	if (span_is(v, "bearer")) {
 		d->apply = LEASE_APPLY_BEARER;
@@ -219,10 +218,8 @@ hostconf_take_apply(struct hostconf_parse *p, struct span v)
 	if (starts_with(v, "basic:"))
 		return take_user(d, skip(v, strlen("basic:")));
 	if (starts_with(v, "header:")) {
-		fault = take_field(skip(v, strlen("header:")), d->field);
-		if (fault == NULL)
-			d->apply = LEASE_APPLY_HEADER;
-		return fault;
+		d->apply = LEASE_APPLY_HEADER;
+		return take_field(skip(v, strlen("header:")), d->field);
 	}
 	if (starts_with(v, "query:") || span_is(v, "sigv4"))
 		return "not supported by this version";
@@ -350,14 +347,15 @@ hostconf_take_grant(struct hostconf_parse *p, struct span v)
 	struct message_broker_credential *d = def_of(p);
 	struct message_broker_grant g = { .owner = BROKER_OWNER_ROOT };
 	const uint8_t *blank = memchr(v.ptr, ' ', v.len);
-	struct span name = v, owner;
+	struct span name = v;
 	const char *fault = NULL;
 
 	if (d->grant_count >= BROKER_GRANTS_MAX)
 		return "too many grants";
 	if (blank != NULL) {
+		struct span owner = skip(v, (size_t)(blank - v.ptr) + 1);
+
 		name.len = (size_t)(blank - v.ptr);
-		owner = skip(v, name.len + 1);
 		while (owner.len > 0 && owner.ptr[0] == ' ')
 			owner = skip(owner, 1);
 		fault = take_owner(&g, owner);

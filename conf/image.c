@@ -259,7 +259,7 @@ load_header(struct policy *p)
 	const uint8_t *h = p->ptr;
 
 	if (p->len < IMAGE_HEADER_BYTES || p->len > POLICY_IMAGE_MAX_BYTES ||
-	    memcmp(h, IMAGE_MAGIC, 8) != 0)
+	    load64(h) != IMAGE_MAGIC)
 		return -EBADMSG;
 	if (load32(h + 8) != IMAGE_VERSION)
 		return -EPROTO;

@@ -28,7 +28,7 @@
 #include "conf/policy.h"
 #include "conf/siphash.h"
 
-#define IMAGE_MAGIC "TAPWPOL\n"
+#define IMAGE_MAGIC 0x0a4c4f5057504154ULL /* "TAPWPOL\n" */
 #define IMAGE_VERSION 1
 #define IMAGE_HEADER_BYTES 192
 

@@ -7,9 +7,9 @@
 
 #include "base/ascii.h"
 
-#define KIB 1024u
-#define MIB (1024u * KIB)
-#define GIB (1024ull * MIB)
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
 
 const struct limit_row limit_rows[LIMIT_COUNT] = {
 	[LIMIT_CONNECTIONS] = { "connections", UNIT_COUNT, 256, 1, 65536,

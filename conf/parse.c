@@ -17,17 +17,17 @@
 
 struct section_row {
 	const char *kind;
+	enum action action; /* of a rule */
 	bool is_rule;
-	enum action action;
 	bool is_supported;
 };
 
 static const struct section_row sections[] = {
-	{ "policy", false, ACTION_DENY, true },
-	{ "allow", true, ACTION_ALLOW, true },
-	{ "deny", true, ACTION_DENY, true },
-	{ "ask", true, ACTION_ASK, false },
-	{ "git", false, ACTION_DENY, false },
+	{ "policy", ACTION_DENY, false, true },
+	{ "allow", ACTION_ALLOW, true, true },
+	{ "deny", ACTION_DENY, true, true },
+	{ "ask", ACTION_ASK, true, false },
+	{ "git", ACTION_DENY, false, false },
 };
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
@@ -212,6 +212,7 @@ read_preset(struct parse *p, const struct preset_use *use, const char *file)
 	(void)snprintf(display, sizeof(display), "preset:%s", name);
 	p->is_preset = true;
 	read_file(p, display, text);
+	p->file = file; /* display ends here */
 }
 
 struct named {

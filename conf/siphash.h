@@ -13,6 +13,6 @@ struct siphash_key {
 	uint64_t k0, k1;
 };
 
-uint64_t siphash(const struct siphash_key *key, struct span s);
+uint64_t siphash(const struct siphash_key *key, struct span in);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "conf/compile.h"
 #include "conf/policy.h"
+#include "wire/path.h"
 
 #define POLICY_HEAD "[policy]\nversion = 1\n"
 
@@ -49,6 +50,25 @@ static inline struct policy *
 make_ceiling(const char *text)
 {
 	return make_policy_with("ceiling.ini", text, true, NULL);
+}
+
+/* query NULL: the request has none. Port 80 is asked for as plain HTTP. */
+static inline struct verdict
+ask_request(const struct policy_pair *pair, const char *host, uint16_t port,
+    const char *method, const char *path, const char *query)
+{
+	struct path_reading reading = path_read(span_of(path));
+	struct policy_request req = { .host = host,
+		.port = port,
+		.scheme = port == 80 ? SCHEME_HTTP : SCHEME_HTTPS,
+		.method = span_of(method),
+		.path = span_of(path),
+		.query = span_of(query != NULL ? query : ""),
+		.has_query = query != NULL,
+		.is_ambiguous = reading.is_ambiguous,
+		.has_encoded_slash = reading.has_encoded_slash };
+
+	return policy_judge_request(pair, &req);
 }
 
 #endif

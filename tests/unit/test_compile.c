@@ -101,17 +101,16 @@ a_preset_names_no_presets(void **state)
 static void
 the_shipped_presets_go_together(void **state)
 {
-	char text[1024] = "[policy]\nversion = 1\n";
+	uint8_t text[1024];
+	struct wr w = wr_init(text, sizeof(text));
 	struct compile_result *r;
 
 	(void)state;
-	for (const struct preset *p = presets_all; p->name != NULL; p++) {
-		size_t len = strlen(text);
-
-		(void)snprintf(text + len, sizeof(text) - len, "preset = %s\n",
-		    p->name);
-	}
-	r = compile_text(text, strlen(text), false);
+	wr_text(&w, POLICY_HEAD);
+	for (const struct preset *p = presets_all; p->name != NULL; p++)
+		wr_fmt(&w, "preset = %s\n", p->name);
+	assert_true(wr_ok(&w));
+	r = compile_text((const char *)text, w.len, false);
 	if (r->finding_count > 0)
 		fail_msg("%s", r->findings[0].text);
 	drop(r);
