@@ -43,7 +43,7 @@ presets_are_named_and_keep_their_lines(void **state)
 		    "at t.ini:4)" },
 		{ "a rule that differs from one of a preset",
 		    "[policy]\nversion = 1\npreset = debian-read\n"
-		    "[allow x]\nhost = deb.debian.org\ntls = passthrough\n",
+		    "[allow x]\nhost = x.debian.org\ntls = passthrough\n",
 		    "preset:debian-read:6: [allow debian-read] and [allow x] "
 		    "(t.ini:4) both cover" },
 	};
