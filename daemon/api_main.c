@@ -2,6 +2,7 @@
  * The program tapward-api. It ends with its supervisor: a new one starts a
  * new api, and callers see a refused connection meanwhile.
  */
+#include <jansson.h>
 #include <string.h>
 
 #include "base/child.h"
@@ -101,6 +102,8 @@ main(int argc, char **argv)
 	int rc;
 
 	child_init(&m.child, argc, argv);
+	/* jansson reads /dev/urandom for its hash tables: before sealing. */
+	json_object_seed(0);
 	api_init(&m.api, m.child.base);
 	rc = child_serve(&m.child, &api_spec, &m);
 	api_done(&m.api);

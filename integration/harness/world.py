@@ -19,6 +19,14 @@ TREE = os.environ.get("TAPWARD_TREE", "/usr/local")
 # Where the programs of integration/ were built.
 BUILD = os.environ.get("TAPWARD_BUILD", "build/release")
 _serial = [0]
+_open = []
+
+
+def close_all():
+    """Ends worlds that a failed claim left behind."""
+    while _open:
+        _open[-1].close()
+
 
 CONFIG = """
 [daemon]
@@ -42,22 +50,35 @@ policy = {ceiling}
 
 
 class World:
-    """names: {host name: address} of the tests' zone."""
+    """names: {host name: address} of the tests' zone. tree: an installation
+    other than the one under test."""
 
     def __init__(self, names, *, ceiling=None, more="", pool=2, start=True,
-                 resolver=None, group="root"):
+                 resolver=None, group="root", tree=TREE):
         _serial[0] += 1
+        _open.append(self)
+        self.tree = tree
         self.id = f"{os.getpid() % 10000}x{_serial[0]}"
         self.folder = tempfile.mkdtemp(prefix="tapward-test-")
         os.chmod(self.folder, 0o755)
         self.daemon = None
         self.closers = []
         self.sandboxes = 0
+        try:
+            self.set_up(names, ceiling, more, pool, resolver, group)
+            if start:
+                self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def set_up(self, names, ceiling, more, pool, resolver, group):
         self.host = Namespace(f"twt{self.id}h")
         self.closers.append(self.host.close)
         self.net = Namespace(f"twt{self.id}n")
         self.closers.append(self.net.close)
-        join(self.host, self.net, sorted({RESOLVER, *names.values()}))
+        join(self.host, self.net, sorted(
+            {RESOLVER, *(a for a in names.values() if a.startswith(NET))}))
         self.authority = Authority(f"{self.folder}/ca")
         self.resolver = Resolver(self.net, self.folder, names.items())
         self.closers.append(self.resolver.close)
@@ -71,8 +92,6 @@ class World:
             ceiling=ceiling_file, more=more, group=group))
         self.socket = f"{self.folder}/run/control.sock"
         self.log = f"{self.folder}/tapwardd.log"
-        if start:
-            self.start()
 
     def __enter__(self):
         return self
@@ -95,7 +114,7 @@ class World:
     def start(self, wait=True):
         env = {"PATH": os.environ["PATH"], **self.extra_env()}
         self.daemon = shell.start(
-            self.host.plain([f"{TREE}/sbin/tapwardd", "--config", self.config,
+            self.host.plain([f"{self.tree}/sbin/tapwardd", "--config", self.config,
                              "--foreground"]), self.log, env=env)
         if wait:
             until(self.is_ready, 30, f"tapwardd answers ({self.log_text()})")
@@ -120,7 +139,7 @@ class World:
 
     def cli(self, *argv, **kwargs):
         return shell.run(
-            [f"{TREE}/bin/tapward", "--socket", self.socket, *argv], **kwargs)
+            [f"{self.tree}/bin/tapward", "--socket", self.socket, *argv], **kwargs)
 
     def guest_name(self):
         self.sandboxes += 1
@@ -151,6 +170,9 @@ class World:
                      f"{self.audit(sandbox)[-12:]}")[0]
 
     def close(self):
+        if self not in _open:
+            return
+        _open.remove(self)
         self.stop()
         for close in reversed(self.closers):
             close()
