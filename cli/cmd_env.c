@@ -22,6 +22,8 @@ static const struct {
 	{ "GIT_SSL_CAINFO", "git" },
 	{ "CARGO_HTTP_CAINFO", "cargo" },
 	{ "NODE_EXTRA_CA_CERTS", "node, npm, yarn, pnpm" },
+	/* npm's own setting hides the one above where it is set */
+	{ "NPM_CONFIG_CAFILE", "npm" },
 	{ "DENO_CERT", "deno" },
 	{ "AWS_CA_BUNDLE", "AWS clients" },
 	{ "NIX_SSL_CERT_FILE", "nix" },

@@ -108,15 +108,14 @@ def _():
     w.cli("create", "twice", "--policy", good).ok()
     got = w.cli("create", "twice", "--policy", good)
     assert got.code != 0, repr(got)
-    contains(got.err, "twice")
+    contains(got.err, "exists")
     w.cli("show", "twice").ok()
     # Another sandbox's namespace is not the caller's to give.
     refuses(w, "bad", "--policy", good, "--device", "veth", "--netns",
             "/run/netns/tapward-twice", says="")
     w.cli("rm", "twice").ok()
     got = w.cli("rm", "twice")
-    assert got.code != 0, repr(got)
-    contains(got.err, "twice")
+    assert got.code != 0 and got.err, repr(got)
 
 
 @claim("tapward without its daemon says so and what to do")
@@ -137,12 +136,14 @@ def _():
                     w.socket]
         contains(shell.run([*as_other, "list"]).ok().out, "mine")
         for argv in (["show", "mine"], ["rm", "mine"], ["env", "mine"],
-                     ["log", "mine"], ["log"],
+                     ["log", "mine"],
                      ["reload", "mine", "--policy", good],
                      ["attach", "mine", "--", "true"]):
             got = shell.run([*as_other, *argv])
             assert got.code != 0, repr(got)
             contains(got.err, "owner", repr(got))
+        got = shell.run([*as_other, "log"])
+        contains(got.err, "only root", repr(got))
         w.cli("show", "mine").ok()
         shell.run([*as_other, "create", "theirs", "--policy", good]).ok()
         shell.run([*as_other, "show", "theirs"]).ok()
