@@ -120,10 +120,9 @@ conn_begin(struct conn *c)
 	}
 }
 
-/* Over the cap. A guest can do this by the thousand: counted, told once a
- * second. */
+/* A guest can do this by the thousand: counted, told once a second. */
 static void
-refuse_over_cap(struct gate *g, int fd)
+tell_over_cap(struct gate *g)
 {
 	struct conns *cs = g->conns;
 	struct audit_record r = audit_record_init(AUDIT_CONNECT);
@@ -131,9 +130,6 @@ refuse_over_cap(struct gate *g, int fd)
 	char text[64];
 	struct wr w = wr_init(text, sizeof(text));
 
-	listen_reset(fd);
-	g->status.denied++;
-	cs->over_cap++;
 	if (cs->over_cap_ms != 0 && now_ms - cs->over_cap_ms < OVER_CAP_MS)
 		return;
 	wr_fmt(&w, "%llu connections refused",
@@ -175,12 +171,18 @@ conn_new(struct gate *g, int fd, bool is_explicit)
 void
 conn_open(struct gate *g, int fd, bool is_explicit)
 {
+	bool is_over_cap = g->conn_count >= g->limits.connections;
 	struct conn *c;
 
-	if (g->conn_count >= g->limits.connections) {
-		refuse_over_cap(g, fd);
-		return;
+	if (is_over_cap) {
+		listen_reset(fd);
+		g->status.denied++;
+		g->conns->over_cap++;
 	}
+	if (g->conns->over_cap > 0)
+		tell_over_cap(g);
+	if (is_over_cap)
+		return;
 	c = conn_new(g, fd, is_explicit);
 	if (c == NULL)
 		return;

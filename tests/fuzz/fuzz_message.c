@@ -132,7 +132,12 @@ static bool
 again_api_answer(struct rd *r, struct wr *w)
 {
 	static char text[API_TEXT_SIZE];
-	static struct message_api_answer m;
+	static struct message_api_sandbox sandbox;
+	static struct message_api_page page;
+	static struct message_api_status status;
+	struct message_api_answer m = { .sandbox = &sandbox,
+		.page = &page,
+		.status = &status };
 
 	if (message_api_answer_decode(r, text, &m) != 0)
 		return false;

@@ -55,6 +55,13 @@ was_dialled(struct fixture *f, void *arg)
 	return f->dial_count > 0;
 }
 
+static bool
+has_open_connection(struct fixture *f, void *arg)
+{
+	(void)arg;
+	return f->gate.conn_count > 0;
+}
+
 /* Says hello and reads what comes back until the end. */
 static ssize_t
 hello_and_read(struct fixture *f, int guest, const char *name, bool has_ech,
@@ -313,13 +320,6 @@ ends_with_a_guest_that_leaves_within_its_hello(void **state)
 	}
 }
 
-static bool
-has_open_connection(struct fixture *f, void *arg)
-{
-	(void)arg;
-	return f->gate.conn_count > 0;
-}
-
 static void
 ends_a_guest_that_takes_too_long(void **state)
 {
@@ -472,9 +472,17 @@ resets_connections_over_the_cap(void **state)
 	assert_int_equal(fixture_wait_record(f, 1)->r.reason,
 	    REASON_LIMIT_CONNECTIONS);
 	assert_int_equal(f->record_count, 1);
+	assert_string_equal(f->records[0].detail, "1 connections refused");
 	for (int i = 0; i < 4; i++)
 		(void)close(held[i]);
 	fixture_wait_closed(f);
+	f->gate.conns->over_cap_ms -= 1000;
+	guest = fixture_guest_here(f);
+	fixture_until(f, has_open_connection, NULL);
+	/* After one for each that was held. */
+	assert_string_equal(fixture_wait_record(f, 6)->detail,
+	    "19 connections refused");
+	(void)close(guest);
 }
 
 static void
