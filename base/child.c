@@ -51,7 +51,6 @@ child_init(struct child *c, int argc, char **argv)
 	log_init(child_program_name(argv[0]), log_level_from_env());
 	confine_enter(CHILD_FD_ROOT, child_parse_id(argv[1]),
 	    child_parse_id(argv[2]));
-	(void)close(CHILD_FD_ROOT);
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		die("child", "SIGPIPE: %s", strerror(errno));
 	*c = (struct child){ .base = event_base_new() };
@@ -175,7 +174,12 @@ child_listen(struct child *c)
 
 	if (fstat(CHILD_FD_PEER, &st) == -1 || !S_ISSOCK(st.st_mode))
 		return;
-	if (evutil_make_socket_nonblocking(CHILD_FD_PEER) == -1)
+	/*
+	 * Once more than the supervisor did: SO_PEERCRED at the other end of
+	 * a connection shows who called listen(), and now that is us.
+	 */
+	if (listen(CHILD_FD_PEER, SOMAXCONN) == -1 ||
+	    evutil_make_socket_nonblocking(CHILD_FD_PEER) == -1)
 		die("child", "peer socket: %s", strerror(errno));
 	c->peer_event =
 	    event_new(c->base, CHILD_FD_PEER, EV_READ | EV_PERSIST, on_peer, c);

@@ -51,7 +51,8 @@ struct child_spec {
 /*
  * First thing in main(): reads the arguments, enters confinement, makes the
  * event loop. Dies on any failure. Call child_serve() when libraries are
- * loaded; it seals the process and runs the loop until child_stop().
+ * loaded; it seals the process and runs the loop until child_stop(). A child
+ * with a peer socket names accept4 in its profile.
  */
 void child_init(struct child *c, int argc, char **argv);
 /* arg is what handlers and callbacks of spec get. Returns an exit status. */
