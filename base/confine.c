@@ -34,6 +34,7 @@ static const struct confine_call common[] = {
 	{ "munmap", "malloc, secrets, mapped policies" },
 	{ "mremap", "realloc of a large block" },
 	{ "madvise", "free; secrets are left out of core files" },
+	{ "sysinfo", "qsort() of glibc asks how much memory there is" },
 	{ "mlock", "secrets" },
 	{ "munlock", "secrets" },
 	/* locks of libc and OpenSSL */

@@ -77,6 +77,11 @@ enum message_type {
 	MSG_AUDIT = 112,
 	/* recorder -> those: whether the sink can write */
 	MSG_AUDIT_STATE = 114,
+	/* supervisor -> recorder: a life-cycle record (message_recorder.h) */
+	MSG_RECORDER_EVENT = 116,
+	/* supervisor -> recorder: hand the NFLOG socket of a sandbox back */
+	MSG_RECORDER_NFLOG_BACK = 118,
+	MSG_RECORDER_NFLOG_HERE = 119, /* fds: [the socket] */
 
 	/* supervisor -> compile (message_compile.h) */
 	MSG_COMPILE = 128, /* fds: the text, sealed */
@@ -85,7 +90,8 @@ enum message_type {
 	/* api -> supervisor (message_api.h) */
 	MSG_API_REQUEST = 144, /* fds: [policy text | netns | log sink] */
 	MSG_API_ANSWER = 145, /* fds: [tap or namespace for attach] */
-	MSG_API_LISTENER = 146, /* supervisor -> api; fds: control.sock */
+	/* supervisor -> api; fds: control.sock, [metrics listener] */
+	MSG_API_LISTENER = 146,
 	MSG_API_EVENT = 148,  /* supervisor -> api */
 
 	/* supervisor -> ca (message_ca.h): keys that nobody else may make */

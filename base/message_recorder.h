@@ -21,6 +21,8 @@
  * MSG_AUDIT), MSG_RECORDER_NFLOG (a socket). MSG_RECORDER_POLICY gives all of
  * a sandbox's senders a new digest; MSG_RECORDER_DETACH closes its NFLOG
  * socket and lets its channels end when their senders close them.
+ * MSG_RECORDER_NFLOG_BACK asks for a duplicate of that socket, for a
+ * supervisor that has none: a second one cannot be bound to its group.
  */
 struct message_recorder_sandbox {
 	char sandbox[SANDBOX_NAME_SIZE];
