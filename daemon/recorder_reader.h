@@ -1,0 +1,26 @@
+/*
+ * Readers of the log (`tapward log`): matching lines go to a descriptor, at
+ * the pace of whoever reads there.
+ */
+#ifndef TAPWARD_DAEMON_RECORDER_READER_H
+#define TAPWARD_DAEMON_RECORDER_READER_H
+
+#include "base/message_recorder.h"
+#include "daemon/recorder_log.h"
+
+struct recorder_readers;
+
+#define RECORDER_READERS_MAX 64
+
+/* log is borrowed. NULL when memory is short. */
+struct recorder_readers *recorder_readers_new(struct event_base *base,
+    const struct recorder_log *log);
+void recorder_readers_free(struct recorder_readers *r);
+/* Takes sink, a pipe or a stream socket. 0 or -errno. */
+int recorder_readers_add(struct recorder_readers *r,
+    const struct message_recorder_read *wanted, int sink);
+/* Lines have reached the file. */
+void recorder_readers_wake(struct recorder_readers *r);
+uint32_t recorder_readers_count(const struct recorder_readers *r);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * Who sends records: the channels of gates, dialler and broker, and the NFLOG
+ * sockets of namespaces. Each has a rate of its own, so that one guest cannot
+ * fill the log of all; what is above it is counted, and the count is a record.
+ */
+#ifndef TAPWARD_DAEMON_RECORDER_SENDER_H
+#define TAPWARD_DAEMON_RECORDER_SENDER_H
+
+#include "base/message_recorder.h"
+
+struct event_base;
+struct recorder_senders;
+
+/* Records of one sender: sustained a second, and at once. */
+#define RECORDER_RATE_DECISIONS 2000
+#define RECORDER_BURST_DECISIONS 20000
+#define RECORDER_RATE_PACKETS 20
+#define RECORDER_BURST_PACKETS 100
+/* How often what was above the rate is written down. */
+#define RECORDER_OVERFLOW_MS 5000
+#define RECORDER_SENDERS_MAX 65536
+
+struct recorder_senders_callbacks {
+	void (*on_record)(const struct message_recorder_sandbox *about,
+	    const struct audit_record *record, void *arg);
+	void *arg;
+};
+
+/* cb is copied. NULL when memory is short. */
+struct recorder_senders *recorder_senders_new(struct event_base *base,
+    const struct recorder_senders_callbacks *cb);
+void recorder_senders_free(struct recorder_senders *s);
+
+/*
+ * Takes fd: a channel for MSG_AUDIT, or a NFLOG socket. The sender of a
+ * channel hears at once whether the sink can write. 0 or -errno.
+ */
+int recorder_senders_attach(struct recorder_senders *s,
+    const struct message_recorder_sandbox *about, int fd, bool can_write);
+int recorder_senders_nflog(struct recorder_senders *s,
+    const struct message_recorder_sandbox *about, int fd);
+/* All of this sandbox's senders have about->policy from now on. */
+void recorder_senders_policy(struct recorder_senders *s,
+    const struct message_recorder_sandbox *about);
+/*
+ * Closes its NFLOG sockets; its channels go when their senders close them,
+ * so that what they still hold is not lost.
+ */
+void recorder_senders_detach(struct recorder_senders *s,
+    const struct message_recorder_sandbox *about);
+/* Borrows its NFLOG socket; -1 without one. */
+int recorder_senders_nflog_fd(const struct recorder_senders *s,
+    const struct message_recorder_sandbox *about);
+/* Tells all channels. */
+void recorder_senders_state(struct recorder_senders *s, bool can_write);
+uint32_t recorder_senders_count(const struct recorder_senders *s);
+
+#endif
