@@ -1,0 +1,149 @@
+/* The ceiling, see ceiling.h. */
+#include "daemon/ceiling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "daemon/files.h"
+#include "daemon/supervisor.h"
+
+/* Millions of names of up to 254 bytes. */
+#define CEILING_TEXT_MAX (UINT64_C(1) << 30)
+#define TEXT_SIZE 1024
+
+struct load {
+	struct supervisor *sv;
+	ceiling_done *done;
+	void *arg;
+};
+
+/* The new one in the place of the old. */
+static int
+take_over(struct supervisor *sv, struct policy_set *p)
+{
+	int rc = policy_map(p->image_fd, &p->policy);
+
+	if (rc != 0)
+		return rc;
+	policy_set_done(&sv->ceiling);
+	sv->ceiling = policy_set_steal(p);
+	log_info("ceiling", "file=%s digest=%s rules=%zu hosts=%zu",
+	    sv->ceiling.display_name, sv->ceiling.digest,
+	    policy_rule_count(sv->ceiling.policy),
+	    policy_host_count(sv->ceiling.policy));
+	return 0;
+}
+
+/* Each finding is a line; the first is told, all are logged. */
+static void
+log_findings(struct span text)
+{
+	while (text.len > 0) {
+		const uint8_t *newline = memchr(text.ptr, '\n', text.len);
+		size_t len =
+		    newline == NULL ? text.len : (size_t)(newline - text.ptr);
+
+		log_warn("ceiling", "%.*s", (int)len, (const char *)text.ptr);
+		if (newline != NULL)
+			len++;
+		text.ptr += len;
+		text.len -= len;
+	}
+}
+
+static void
+copy_text(char buf[TEXT_SIZE], struct span text)
+{
+	size_t len = text.len < TEXT_SIZE ? text.len : TEXT_SIZE - 1;
+
+	if (len > 0)
+		memcpy(buf, text.ptr, len);
+	buf[len] = '\0';
+}
+
+static void
+on_compiled(void *arg, int rc, const struct answer *a)
+{
+	struct load *load = arg;
+	struct policy_set p = POLICY_SET_NONE;
+	char text[TEXT_SIZE];
+
+	log_findings(a->findings);
+	if (rc == 0) {
+		p.image_fd = steal_fd(&a->fds[0]);
+		memcpy(p.digest, a->digest, sizeof(p.digest));
+		(void)snprintf(p.display_name, sizeof(p.display_name), "%.*s",
+		    (int)sizeof(p.display_name) - 1,
+		    load->sv->config->host->ceiling_file);
+		rc = take_over(load->sv, &p);
+	}
+	copy_text(text, a->findings);
+	if (rc != 0 && text[0] == '\0')
+		(void)snprintf(text, sizeof(text), "%s",
+		    rc == -EIO ? a->text : strerror(-rc));
+	policy_set_done(&p);
+	load->done(load->arg, rc, text);
+	free(load);
+}
+
+static int
+open_text(const char *path, int *ret_fd, const char **ret_why)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	int rc;
+
+	if (fd == -1 || fstat(fd, &st) == -1) {
+		rc = -errno;
+		*ret_why = strerror(-rc);
+		return rc;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_uid != 0 ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+		*ret_why = "must be a file that only root can write";
+		return -EPERM;
+	}
+	rc = files_to_memfd("tapward-ceiling", fd, CEILING_TEXT_MAX, ret_fd);
+	if (rc != 0)
+		*ret_why = strerror(-rc);
+	return rc;
+}
+
+void
+ceiling_load(struct supervisor *sv, ceiling_done *done, void *arg)
+{
+	const struct hostconf *h = sv->config->host;
+	struct compile_text text = { .fd = -1, .is_ceiling = true };
+	struct load *load;
+	AUTO_CLOSE int fd = -1;
+	const char *why = "out of memory";
+	char buf[TEXT_SIZE];
+	int rc;
+
+	if (!h->has_ceiling) {
+		log_warn("ceiling", "none: [ceiling] policy = none");
+		policy_set_done(&sv->ceiling);
+		done(arg, 0, "");
+		return;
+	}
+	load = malloc(sizeof(*load));
+	rc = load == NULL ? -ENOMEM : open_text(h->ceiling_file, &fd, &why);
+	if (rc == 0) {
+		*load = (struct load){ sv, done, arg };
+		text.fd = fd;
+		text.display_name = h->ceiling_file;
+		rc = compiler_ask(&sv->compiler, &text, on_compiled, load);
+		why = strerror(-rc);
+	}
+	if (rc == 0)
+		return;
+	free(load);
+	(void)snprintf(buf, sizeof(buf), "%s: %s", h->ceiling_file, why);
+	done(arg, rc, buf);
+}

@@ -1,0 +1,39 @@
+/*
+ * The host's configuration as the supervisor uses it: what conf/hostconf.h
+ * read, with names looked up and in the shapes that are handed on.
+ */
+#ifndef TAPWARD_DAEMON_CONFIG_H
+#define TAPWARD_DAEMON_CONFIG_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "conf/hostconf.h"
+#include "netfilter/plan.h"
+
+/* A socket under run-dir/peer/ must fit sockaddr_un: 108 bytes. */
+#define CONFIG_RUN_DIR_MAX 56
+
+struct config {
+	struct hostconf *host;
+	gid_t group;
+	struct net_plan plan;
+	/* no resolvers: those of the host's resolv.conf are put in */
+	struct message_dialler_config *dialler;
+	struct process_limits gate_process;
+	struct process_limits service_process;
+};
+
+/* Reads path. 0, or -EINVAL or another -errno with a text. */
+int config_load(const char *path, struct config **ret, struct err *err);
+void config_free(struct config *c); /* NULL is fine */
+/* What a guest may hold in place of a credential's value; "" for nothing. */
+const char *config_placeholder(const struct config *c, const char *credential);
+/* A listening TCP socket at metrics-listen. 0 or -errno. */
+int config_listen_metrics(const struct config *c, int *ret_fd);
+/* Where the configuration names a secret: opened, not read. 0 or -errno. */
+int config_open_credential(const struct hostconf_credential *c, int *ret_fd);
+
+#endif

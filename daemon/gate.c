@@ -1,0 +1,287 @@
+/* Gates, see gate.h. */
+#include "daemon/gate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/message.h"
+#include "daemon/supervisor.h"
+
+struct gate {
+	struct supervisor *sv;
+	struct proc *proc;
+	const struct gate_owner *owner;
+	void *arg;
+	uid_t uid;
+	bool is_adopted;
+	char peer[SUPERVISOR_PATH_SIZE]; /* "" before there is one */
+	/* Between start and hello: what it is told then. Borrowed. */
+	const struct sandbox_net *net;
+};
+
+/* Which of the namespace's sockets is which of the gate's. */
+static const enum net_socket socket_map[GATE_SOCKET_COUNT] = {
+	[GATE_SOCKET_TCP] = NET_SOCKET_TRANSPARENT,
+	[GATE_SOCKET_EXPLICIT] = NET_SOCKET_PROXY,
+	[GATE_SOCKET_DNS_UDP] = NET_SOCKET_DNS_UDP,
+	[GATE_SOCKET_DNS_TCP] = NET_SOCKET_DNS_TCP,
+	[GATE_SOCKET_SNTP] = NET_SOCKET_SNTP,
+};
+
+/* Tells it where it is. */
+static int
+send_net(struct gate *g)
+{
+	const struct net_plan *plan = &g->sv->plan;
+	const struct net_sockets *s = sandbox_net_sockets(g->net);
+	const struct message_gate_net m = {
+		.guest_ip = plan->guest_ip,
+		.gateway_ip = plan->gateway_ip,
+		.synthetic_base = plan->synthetic_net,
+		.synthetic_prefix = plan->synthetic_prefix_len,
+	};
+	uint8_t buf[64];
+	struct wr w = wr_init(buf, sizeof(buf));
+	int fds[GATE_SOCKET_COUNT];
+
+	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++)
+		fds[i] = s->fd[socket_map[i]];
+	message_gate_net_encode(&w, &m);
+	return proc_send(g->proc, MSG_GATE_NET, 0, &w, fds, GATE_SOCKET_COUNT);
+}
+
+static void
+on_hello(struct proc *p, const struct message_hello *hello, void *arg)
+{
+	struct gate *g = arg;
+
+	if (!g->is_adopted && send_net(g) != 0) {
+		proc_kill(p);
+		return;
+	}
+	g->owner->on_hello(hello, g->arg);
+}
+
+static void
+on_gone(struct proc *p, void *arg)
+{
+	struct gate *g = arg;
+
+	(void)p;
+	g->owner->on_gone(g->arg);
+}
+
+static int
+on_ready(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct gate *g = proc_arg(arg);
+
+	(void)c;
+	(void)msg;
+	g->owner->on_started(g->arg);
+	return 0;
+}
+
+static int
+on_policy_ack(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct gate *g = proc_arg(arg);
+	struct message_gate_policy_ack m;
+	int rc = message_gate_policy_ack_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc == 0)
+		g->owner->on_policy(m.policy, g->arg);
+	return rc;
+}
+
+static int
+on_sockets(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct gate *g = proc_arg(arg);
+	struct message_gate_net m;
+	int rc = message_gate_net_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	if (!g->is_adopted)
+		return -EPROTO;
+	g->owner->on_sockets(msg->fds, g->arg);
+	return 0;
+}
+
+static const struct chan_rule gate_rules[] = {
+	PROC_HELLO_RULE,
+	{ MSG_GATE_READY, 0, 0, 0, on_ready },
+	{ MSG_GATE_POLICY_ACK, MESSAGE_SMALL_BYTES, 0, 0, on_policy_ack },
+	{ MSG_GATE_SOCKETS, MESSAGE_SMALL_BYTES, GATE_SOCKET_COUNT,
+	    GATE_SOCKET_COUNT, on_sockets },
+};
+
+static struct gate *
+gate_new(struct supervisor *sv, const struct gate_owner *owner, void *arg)
+{
+	struct gate *g = calloc(1, sizeof(*g));
+
+	if (g == NULL)
+		return NULL;
+	g->sv = sv;
+	g->owner = owner;
+	g->arg = arg;
+	return g;
+}
+
+static struct proc_spec
+make_spec(struct gate *g)
+{
+	return (struct proc_spec){
+		.program = "tapward-gate",
+		.role = "gate",
+		.uid = g->uid,
+		.root_fd = g->sv->root_fd,
+		.netns_fd = g->net == NULL ? -1 : sandbox_net_fd(g->net),
+		.peer_path = g->peer,
+		.limits = g->sv->config->gate_process,
+		.rules = gate_rules,
+		.rule_count = sizeof(gate_rules) / sizeof(gate_rules[0]),
+		.on_hello = on_hello,
+		.on_gone = on_gone,
+		.arg = g,
+	};
+}
+
+int
+gate_start(struct supervisor *sv, const struct sandbox_net *net,
+    const struct gate_owner *owner, void *arg, struct gate **ret)
+{
+	struct gate *g = gate_new(sv, owner, arg);
+	struct proc_spec spec;
+	int rc;
+
+	if (g == NULL)
+		return -ENOMEM;
+	rc = uids_take(&sv->uids, &g->uid);
+	if (rc != 0) {
+		free(g);
+		return rc;
+	}
+	g->net = net;
+	/* A live gate has its uid alone, so the name is free. */
+	supervisor_run_path(sv, g->peer, "peer/g.%u", g->uid);
+	spec = make_spec(g);
+	rc = proc_start(sv->base, &spec, &g->proc);
+	if (rc != 0) {
+		gate_free(g);
+		return rc;
+	}
+	*ret = g;
+	return 0;
+}
+
+int
+gate_adopt(struct supervisor *sv, const char *sandbox,
+    const struct gate_owner *owner, void *arg, struct gate **ret)
+{
+	struct gate *g = gate_new(sv, owner, arg);
+	struct proc_spec spec;
+	int rc;
+
+	if (g == NULL)
+		return -ENOMEM;
+	g->is_adopted = true;
+	supervisor_run_path(sv, g->peer, "peer/s.%s", sandbox);
+	spec = make_spec(g);
+	rc = proc_adopt(sv->base, &spec, &g->proc);
+	if (rc == 0)
+		rc = uids_take_this(&sv->uids, proc_uid(g->proc));
+	if (rc != 0) {
+		proc_free(g->proc);
+		(void)unlink(g->peer);
+		free(g);
+		return rc;
+	}
+	g->uid = proc_uid(g->proc);
+	*ret = g;
+	return 0;
+}
+
+void
+gate_set_owner(struct gate *g, const struct gate_owner *owner, void *arg)
+{
+	g->owner = owner;
+	g->arg = arg;
+}
+
+int
+gate_name(struct gate *g, const char *sandbox)
+{
+	char path[SUPERVISOR_PATH_SIZE];
+
+	supervisor_run_path(g->sv, path, "peer/s.%s", sandbox);
+	if (rename(g->peer, path) == -1)
+		return -errno;
+	memcpy(g->peer, path, sizeof(g->peer));
+	return 0;
+}
+
+void
+gate_kill(struct gate *g)
+{
+	proc_kill(g->proc);
+}
+
+void
+gate_free(struct gate *g)
+{
+	if (g == NULL)
+		return;
+	proc_free(g->proc);
+	(void)unlink(g->peer);
+	uids_give_back(&g->sv->uids, g->uid);
+	free(g);
+}
+
+void
+gate_leave(struct gate *g)
+{
+	if (g == NULL)
+		return;
+	proc_leave(g->proc);
+	free(g);
+}
+
+bool
+gate_is_ready(const struct gate *g)
+{
+	return g != NULL && proc_is_ready(g->proc);
+}
+
+pid_t
+gate_pid(const struct gate *g)
+{
+	return proc_pid(g->proc);
+}
+
+uid_t
+gate_uid(const struct gate *g)
+{
+	return g->uid;
+}
+
+uint64_t
+gate_start_ticks(const struct gate *g)
+{
+	return proc_start_ticks(g->proc);
+}
+
+int
+gate_send(struct gate *g, uint16_t type, const struct wr *body, const int *fds,
+    unsigned int fd_count)
+{
+	return proc_send(g->proc, type, 0, body, fds, fd_count);
+}

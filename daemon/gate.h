@@ -1,0 +1,57 @@
+/*
+ * A gate as the supervisor sees it: a process in a namespace, waiting in the
+ * pool or serving a sandbox.
+ */
+#ifndef TAPWARD_DAEMON_GATE_H
+#define TAPWARD_DAEMON_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/proc.h"
+#include "netfilter/sandbox_net.h"
+
+struct supervisor;
+struct gate;
+
+struct gate_owner {
+	/* It waits for MSG_GATE_START, or, taken up, says what it serves. */
+	void (*on_hello)(const struct message_hello *hello, void *arg);
+	/* MSG_GATE_READY: it serves. */
+	void (*on_started)(void *arg);
+	/* MSG_GATE_POLICY_ACK, with the digest of what is in force now. */
+	void (*on_policy)(const char *digest, void *arg);
+	/* Its sockets come back; taken by setting an entry to -1. */
+	void (*on_sockets)(int fds[GATE_SOCKET_COUNT], void *arg);
+	/* Dead; the callee calls gate_free(). */
+	void (*on_gone)(void *arg);
+};
+
+/*
+ * Starts one in net's namespace and gives it the sockets; owner is borrowed.
+ * 0 or -errno.
+ */
+int gate_start(struct supervisor *sv, const struct sandbox_net *net,
+    const struct gate_owner *owner, void *arg, struct gate **ret);
+/* Takes up the one of this sandbox. As proc_adopt(). */
+int gate_adopt(struct supervisor *sv, const char *sandbox,
+    const struct gate_owner *owner, void *arg, struct gate **ret);
+void gate_set_owner(struct gate *g, const struct gate_owner *owner, void *arg);
+/* Its socket under run-dir/peer/ gets the sandbox's name. 0 or -errno. */
+int gate_name(struct gate *g, const char *sandbox);
+/* Ends it; on_gone follows. */
+void gate_kill(struct gate *g);
+/* Ends it, without on_gone; its uid and socket go. NULL is fine. */
+void gate_free(struct gate *g);
+/* Frees it and lets the process run. */
+void gate_leave(struct gate *g);
+
+bool gate_is_ready(const struct gate *g); /* it said MSG_HELLO */
+pid_t gate_pid(const struct gate *g);
+uid_t gate_uid(const struct gate *g);
+uint64_t gate_start_ticks(const struct gate *g);
+/* As proc_send(). */
+int gate_send(struct gate *g, uint16_t type, const struct wr *body,
+    const int *fds, unsigned int fd_count);
+
+#endif

@@ -1,0 +1,299 @@
+/*
+ * Watching the host. Files are compared by what stat() says of them rather
+ * than by inotify: both are often links into folders that come and go.
+ */
+#include "daemon/host_watch.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "daemon/link_ca.h"
+#include "daemon/link_dialler.h"
+#include "daemon/supervisor.h"
+#include "wire/address.h"
+
+#define RESOLV_CONF "/etc/resolv.conf"
+#define RESOLV_CONF_MAX 65536
+#define DNS_PORT 53
+
+struct host_watch {
+	struct supervisor *sv;
+	int fd; /* rtnetlink: addresses */
+	struct event *netlink_event;
+	struct event *settle_event;
+	struct event *files_event;
+	struct stat resolv, bundle;
+};
+
+static bool
+is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* The next word of r; empty at its end. */
+static struct span
+take_word(struct rd *r)
+{
+	struct span word;
+
+	while (rd_peek(r) != -1 && is_blank((uint8_t)rd_peek(r)))
+		rd_skip(r, 1);
+	word.ptr = r->at;
+	word.len = 0;
+	while (rd_peek(r) != -1 && !is_blank((uint8_t)rd_peek(r))) {
+		rd_skip(r, 1);
+		word.len++;
+	}
+	return word;
+}
+
+static bool
+parse_nameserver(struct span line, struct message_resolver *ret)
+{
+	struct rd r = rd_span(line);
+	struct address a;
+
+	if (!span_is(take_word(&r), "nameserver") ||
+	    !address_parse(take_word(&r), &a))
+		return false;
+	*ret = (struct message_resolver){
+		.address.family = (uint8_t)a.family,
+		.port = DNS_PORT,
+	};
+	memcpy(ret->address.bytes, a.bytes, sizeof(ret->address.bytes));
+	return true;
+}
+
+unsigned int
+host_watch_parse_resolvers(struct span text, struct message_resolver *ret,
+    unsigned int max)
+{
+	struct rd r = rd_span(text);
+	unsigned int count = 0;
+
+	while (rd_left(&r) > 0 && count < max) {
+		const uint8_t *newline = memchr(r.at, '\n', rd_left(&r));
+		size_t len =
+		    newline == NULL ? rd_left(&r) : (size_t)(newline - r.at);
+
+		if (parse_nameserver(rd_take(&r, len), &ret[count]))
+			count++;
+		if (newline != NULL)
+			rd_skip(&r, 1);
+	}
+	return count;
+}
+
+unsigned int
+host_watch_resolvers(struct message_resolver *ret, unsigned int max)
+{
+	AUTO_CLOSE int fd = open(RESOLV_CONF, O_RDONLY | O_CLOEXEC);
+	AUTO_FREE char *text = NULL;
+	size_t len;
+
+	if (fd == -1 || fd_read_all(fd, RESOLV_CONF_MAX, &text, &len) != 0)
+		return 0;
+	return host_watch_parse_resolvers((struct span){ (const uint8_t *)text,
+					      len },
+	    ret, max);
+}
+
+static bool
+take_address(const struct ifaddrs *ifa, struct message_address *ret)
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	if (ifa->ifa_addr == NULL)
+		return false;
+	*ret = (struct message_address){ 0 };
+	if (ifa->ifa_addr->sa_family == AF_INET) {
+		memcpy(&in, ifa->ifa_addr, sizeof(in));
+		ret->family = 4;
+		memcpy(ret->bytes, &in.sin_addr, 4);
+		return true;
+	}
+	if (ifa->ifa_addr->sa_family != AF_INET6)
+		return false;
+	memcpy(&in6, ifa->ifa_addr, sizeof(in6));
+	ret->family = 6;
+	memcpy(ret->bytes, &in6.sin6_addr, 16);
+	return true;
+}
+
+int
+host_watch_addresses(struct message_dialler_addresses *ret)
+{
+	struct ifaddrs *all;
+	int rc = 0;
+
+	if (getifaddrs(&all) == -1)
+		return -errno;
+	ret->count = 0;
+	for (const struct ifaddrs *ifa = all; ifa != NULL;
+	     ifa = ifa->ifa_next) {
+		/* One too many is one that a guest could reach. */
+		if (ret->count == DIALLER_ADDRESSES_MAX) {
+			rc = -E2BIG;
+			break;
+		}
+		if (take_address(ifa, &ret->addresses[ret->count]))
+			ret->count++;
+	}
+	freeifaddrs(all);
+	return rc;
+}
+
+static void
+on_settled(evutil_socket_t fd, short what, void *arg)
+{
+	struct host_watch *h = arg;
+
+	(void)fd;
+	(void)what;
+	link_dialler_addresses(h->sv);
+}
+
+static void
+on_netlink(evutil_socket_t fd, short what, void *arg)
+{
+	const struct timeval tv = { .tv_usec = HOST_WATCH_SETTLE_MS * 1000 };
+	struct host_watch *h = arg;
+	uint8_t ignored[8192];
+
+	(void)what;
+	/* Whatever it says, or ENOBUFS: all addresses are read again. */
+	while (recv(fd, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
+		;
+	if (!evtimer_pending(h->settle_event, NULL) &&
+	    event_add(h->settle_event, &tv) == -1)
+		log_err("host", "no memory for a timer");
+}
+
+/* False if it is what it was. */
+static bool
+has_changed(const char *path, struct stat *seen)
+{
+	struct stat st = { 0 };
+	bool changed;
+
+	if (stat(path, &st) == -1)
+		st = (struct stat){ 0 };
+	changed = st.st_ino != seen->st_ino || st.st_dev != seen->st_dev ||
+	    st.st_size != seen->st_size ||
+	    st.st_mtim.tv_sec != seen->st_mtim.tv_sec ||
+	    st.st_mtim.tv_nsec != seen->st_mtim.tv_nsec;
+	*seen = st;
+	return changed;
+}
+
+static void
+on_new_roots(void *arg, int rc, const struct answer *a)
+{
+	const struct supervisor *sv = arg;
+
+	if (rc != 0)
+		log_err("roots", "%s: %s; the ones before stay",
+		    sv->config->host->ca_file, a->text);
+}
+
+static void
+on_files(evutil_socket_t fd, short what, void *arg)
+{
+	struct host_watch *h = arg;
+	struct supervisor *sv = h->sv;
+	int rc;
+
+	(void)fd;
+	(void)what;
+	if (has_changed(RESOLV_CONF, &h->resolv) &&
+	    sv->config->host->resolver_count == 0)
+		link_dialler_configure(sv);
+	if (!has_changed(sv->config->host->ca_file, &h->bundle))
+		return;
+	rc = link_ca_roots(sv, on_new_roots, sv);
+	if (rc != 0) {
+		log_warn("roots", "%s: %s; the ones before stay",
+		    sv->config->host->ca_file, strerror(-rc));
+		/* Looked at again: the file may be on its way. */
+		h->bundle = (struct stat){ 0 };
+	}
+}
+
+static int
+open_netlink(int *ret_fd)
+{
+	const struct sockaddr_nl nl = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
+	};
+	AUTO_CLOSE int fd = socket(AF_NETLINK,
+	    SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	if (fd == -1 ||
+	    bind(fd, (const struct sockaddr *)&nl, sizeof(nl)) == -1)
+		return -errno;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+int
+host_watch_start(struct supervisor *sv)
+{
+	const struct timeval every = {
+		.tv_sec = HOST_WATCH_FILES_MS / 1000,
+	};
+	struct host_watch *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (h == NULL)
+		return -ENOMEM;
+	sv->host_watch = h;
+	h->sv = sv;
+	h->fd = -1;
+	(void)has_changed(RESOLV_CONF, &h->resolv);
+	(void)has_changed(sv->config->host->ca_file, &h->bundle);
+	rc = open_netlink(&h->fd);
+	if (rc != 0)
+		return rc;
+	h->netlink_event =
+	    event_new(sv->base, h->fd, EV_READ | EV_PERSIST, on_netlink, h);
+	h->settle_event = evtimer_new(sv->base, on_settled, h);
+	h->files_event = event_new(sv->base, -1, EV_PERSIST, on_files, h);
+	if (h->netlink_event == NULL || h->settle_event == NULL ||
+	    h->files_event == NULL || event_add(h->netlink_event, NULL) == -1 ||
+	    event_add(h->files_event, &every) == -1)
+		return -ENOMEM;
+	return 0;
+}
+
+void
+host_watch_stop(struct supervisor *sv)
+{
+	struct host_watch *h = sv->host_watch;
+
+	if (h == NULL)
+		return;
+	if (h->netlink_event != NULL)
+		event_free(h->netlink_event);
+	if (h->settle_event != NULL)
+		event_free(h->settle_event);
+	if (h->files_event != NULL)
+		event_free(h->files_event);
+	fd_close(&h->fd);
+	free(h);
+	sv->host_watch = NULL;
+}

@@ -1,0 +1,141 @@
+/* How jobs and sandboxes bear what happens to gates and services. */
+#include "daemon/jobs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "daemon/connect.h"
+#include "daemon/link_recorder.h"
+#include "daemon/supervisor.h"
+
+static void
+mend(struct sandbox *s, unsigned int which)
+{
+	if (which == WIRES_RECORDER && s->net != NULL &&
+	    s->phase != SANDBOX_ADOPTING)
+		(void)link_recorder_nflog(s);
+	if (sandbox_has_gate(s))
+		wires_mend(s, which);
+	else if (s->phase == SANDBOX_CREATING || s->phase == SANDBOX_RESTARTING)
+		steps_resume(&s->job, -EAGAIN, "a part was restarted");
+}
+
+void
+jobs_on_service_up(struct service *s, unsigned int which)
+{
+	struct supervisor *sv = s->sv;
+	struct sandbox *sandbox;
+
+	/* At our start the sandboxes are told as they are taken up. */
+	if (sv->is_serving) {
+		LIST_FOREACH(sandbox, &sv->sandboxes, entry)
+		mend(sandbox, which);
+		s->is_same = true;
+		service_note_same(s);
+	}
+	startup_progress(sv);
+}
+
+void
+jobs_on_service_down(struct service *s)
+{
+	struct sandbox *sandbox;
+
+	LIST_FOREACH(sandbox, &s->sv->sandboxes, entry)
+	if (sandbox->phase == SANDBOX_CREATING ||
+	    sandbox->phase == SANDBOX_RESTARTING)
+		steps_resume(&sandbox->job, -EAGAIN,
+		    "a part of tapward is being restarted; try again");
+}
+
+void
+jobs_after(struct sandbox *s)
+{
+	if (s->is_remove_wanted)
+		remove_sandbox(s, "removed");
+	else if (s->gate == NULL)
+		replace_after_death(s);
+}
+
+static void
+on_hello(const struct message_hello *hello, void *arg)
+{
+	struct sandbox *s = arg;
+
+	if (s->phase == SANDBOX_ADOPTING) {
+		/* It must be what the state file says, or it is replaced. */
+		if (strcmp(hello->sandbox, s->state.name) != 0 ||
+		    hello->generation != s->state.generation)
+			gate_kill(s->gate);
+		return;
+	}
+	if (steps_waits_at(&s->job, STEP_GATE))
+		steps_resume(&s->job, 0, NULL);
+}
+
+static void
+on_started(void *arg)
+{
+	struct sandbox *s = arg;
+
+	if (steps_waits_at(&s->job, STEP_START))
+		steps_resume(&s->job, 0, NULL);
+}
+
+static void
+on_policy(const char *digest, void *arg)
+{
+	struct sandbox *s = arg;
+	bool is_taken = strcmp(digest, s->next.digest) == 0;
+
+	if (steps_waits_at(&s->job, STEP_GATE_POLICY))
+		steps_resume(&s->job, is_taken ? 0 : -EPROTO,
+		    is_taken ? NULL : "the gate did not take it");
+}
+
+static void
+on_sockets(int fds[GATE_SOCKET_COUNT], void *arg)
+{
+	struct sandbox *s = arg;
+
+	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++) {
+		fd_close(&s->gate_fds[i]);
+		s->gate_fds[i] = steal_fd(&fds[i]);
+	}
+	if (steps_waits_at(&s->job, STEP_GATE))
+		steps_resume(&s->job, 0, NULL);
+}
+
+static void
+on_gone(void *arg)
+{
+	struct sandbox *s = arg;
+
+	log_warn("gate", "sandbox=%s pid=%d gone", s->state.name,
+	    (int)gate_pid(s->gate));
+	gate_free(s->gate);
+	s->gate = NULL;
+	if (s->phase == SANDBOX_ADOPTING) {
+		s->is_gate_lost = true;
+		if (steps_waits_at(&s->job, STEP_GATE))
+			steps_resume(&s->job, 0, NULL);
+		return;
+	}
+	if (s->is_kept)
+		link_recorder_event(s->sv, s, "gate-restart",
+		    REASON_GATE_RESTART);
+	if (s->job.is_running)
+		steps_resume(&s->job, -EPIPE, "the gate ended");
+	else
+		replace_after_death(s);
+}
+
+const struct gate_owner jobs_gate_owner = {
+	.on_hello = on_hello,
+	.on_started = on_started,
+	.on_policy = on_policy,
+	.on_sockets = on_sockets,
+	.on_gone = on_gone,
+};

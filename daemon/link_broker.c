@@ -1,0 +1,190 @@
+/* What the broker is told. No byte of a secret is read here. */
+#include "daemon/link_broker.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "base/message_broker.h"
+#include "daemon/jobs.h"
+#include "daemon/supervisor.h"
+
+static struct service *
+broker_of(struct supervisor *sv)
+{
+	return &sv->services[SERVICE_BROKER];
+}
+
+static void
+add_group(struct message_broker_attach *m, gid_t gid)
+{
+	const struct group *gr = getgrgid(gid);
+	size_t len = gr == NULL ? 0 : strlen(gr->gr_name);
+
+	if (len == 0 || len >= BROKER_PRINCIPAL_SIZE ||
+	    m->group_count >= BROKER_GROUPS_MAX)
+		return;
+	memcpy(m->groups[m->group_count++], gr->gr_name, len + 1);
+}
+
+/* Names of the owner and of its groups, for `grant = ... user:NAME`. */
+static void
+fill_owner(struct message_broker_attach *m, uid_t uid)
+{
+	gid_t gids[BROKER_GROUPS_MAX];
+	int count = BROKER_GROUPS_MAX;
+	const struct passwd *pw = getpwuid(uid);
+
+	m->owner_uid = uid;
+	if (pw == NULL || strlen(pw->pw_name) >= BROKER_PRINCIPAL_SIZE)
+		return;
+	memcpy(m->owner_user, pw->pw_name, strlen(pw->pw_name) + 1);
+	if (getgrouplist(m->owner_user, pw->pw_gid, gids, &count) == -1)
+		count = BROKER_GROUPS_MAX;
+	for (int i = 0; i < count; i++)
+		add_group(m, gids[i]);
+}
+
+int
+link_broker_attach(const struct sandbox *s, int gate_fd, int recorder_fd,
+    ask_done *done, void *arg)
+{
+	const int fds[] = {
+		[BROKER_ATTACH_GATE] = gate_fd,
+		[BROKER_ATTACH_RECORDER] = recorder_fd,
+		[BROKER_ATTACH_POLICY] = s->policy.image_fd,
+		[BROKER_ATTACH_CEILING] = s->sv->ceiling.image_fd,
+	};
+	struct message_broker_attach m = {
+		.generation = s->state.generation,
+		.has_ceiling = s->sv->ceiling.image_fd != -1,
+	};
+	uint8_t buf[2 * MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
+	fill_owner(&m, s->state.owner_uid);
+	message_broker_attach_encode(&w, &m);
+	return service_ask(broker_of(s->sv), MSG_BROKER_ATTACH, &w, fds,
+	    m.has_ceiling ? 4 : 3, done, arg);
+}
+
+int
+link_broker_policy(const struct sandbox *s, const struct policy_set *policy,
+    ask_done *done, void *arg)
+{
+	const int fds[] = { policy->image_fd, s->sv->ceiling.image_fd };
+	struct message_broker_policy m = {
+		.generation = s->state.generation,
+		.has_ceiling = s->sv->ceiling.image_fd != -1,
+	};
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
+	message_broker_policy_encode(&w, &m);
+	return service_ask(broker_of(s->sv), MSG_BROKER_POLICY, &w, fds,
+	    m.has_ceiling ? 2 : 1, done, arg);
+}
+
+void
+link_broker_detach(const struct sandbox *s)
+{
+	struct message_broker_detach m = { .generation = s->state.generation };
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
+	message_broker_detach_encode(&w, &m);
+	(void)service_tell(broker_of(s->sv), MSG_BROKER_DETACH, &w, NULL, 0);
+}
+
+static void
+on_configured(void *arg, int rc, const struct answer *a)
+{
+	struct supervisor *sv = arg;
+
+	if (rc != 0)
+		log_err("broker",
+		    "credentials refused, the ones before stay: "
+		    "%s",
+		    a->text);
+	startup_progress(sv);
+}
+
+/* 0, or -errno if it did not reach the broker. */
+static int
+send_credential(struct supervisor *sv, const struct hostconf_credential *c,
+    uint8_t *buf)
+{
+	struct wr w = wr_init(buf, MESSAGE_LARGE_BYTES);
+	AUTO_CLOSE int fd = -1;
+	int rc = config_open_credential(c, &fd);
+
+	if (rc != 0) {
+		log_err("broker",
+		    "credential=%s source=%s: %s; it must be a "
+		    "file that others cannot read, or be set; requests "
+		    "that need it are refused",
+		    c->def->name, c->def->source, strerror(-rc));
+		return -ENOENT;
+	}
+	message_broker_credential_encode(&w, c->def);
+	return service_tell(broker_of(sv), MSG_BROKER_CREDENTIAL, &w, &fd, 1);
+}
+
+void
+link_broker_configure(struct supervisor *sv)
+{
+	const struct hostconf *h = sv->config->host;
+	struct message_broker_configured m = {
+		.lease_max_s = hostconf_lease_max_s(h),
+	};
+	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
+	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
+	int rc = buf == NULL ? -ENOMEM : 0;
+
+	for (size_t i = 0; rc == 0 && i < h->credential_count; i++) {
+		rc = send_credential(sv, &h->credentials[i], buf);
+		if (rc == 0)
+			m.credential_count++;
+		else if (rc == -ENOENT)
+			rc = 0;
+	}
+	if (rc == 0) {
+		message_broker_configured_encode(&w, &m);
+		rc = service_ask(broker_of(sv), MSG_BROKER_CONFIGURED, &w, NULL,
+		    0, on_configured, sv);
+	}
+	if (rc != 0)
+		log_err("broker", "credentials: %s", strerror(-rc));
+}
+
+static const struct chan_rule rules[] = {
+	PROC_HELLO_RULE,
+	{ MSG_BROKER_DONE, MESSAGE_SMALL_BYTES, 0, 0, service_on_done },
+};
+
+static void
+on_up(struct service *s)
+{
+	link_broker_configure(s->sv);
+	jobs_on_service_up(s, WIRES_BROKER);
+}
+
+const struct service_spec link_broker_spec = {
+	.role = "broker",
+	.program = "tapward-broker",
+	.uid = UID_BROKER,
+	.outlives_us = true,
+	.keeps_secrets = true,
+	.rules = rules,
+	.rule_count = sizeof(rules) / sizeof(rules[0]),
+	.on_up = on_up,
+	.on_down = jobs_on_service_down,
+};

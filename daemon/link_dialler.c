@@ -1,0 +1,149 @@
+/* What the dialler is told. */
+#include "daemon/link_dialler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "daemon/host_watch.h"
+#include "daemon/jobs.h"
+#include "daemon/supervisor.h"
+
+static struct service *
+dialler_of(struct supervisor *sv)
+{
+	return &sv->services[SERVICE_DIALLER];
+}
+
+static void
+encode_sandbox(struct wr *w, const struct sandbox *s)
+{
+	struct message_dialler_sandbox m = {
+		.generation = s->state.generation,
+		.has_ceiling = s->sv->ceiling.image_fd != -1,
+	};
+
+	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
+	message_dialler_sandbox_encode(w, &m);
+}
+
+int
+link_dialler_attach(const struct sandbox *s, int gate_fd, int recorder_fd,
+    ask_done *done, void *arg)
+{
+	const int fds[] = {
+		[DIALLER_ATTACH_GATE] = gate_fd,
+		[DIALLER_ATTACH_RECORDER] = recorder_fd,
+		[DIALLER_ATTACH_POLICY] = s->policy.image_fd,
+		[DIALLER_ATTACH_CEILING] = s->sv->ceiling.image_fd,
+	};
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	encode_sandbox(&w, s);
+	return service_ask(dialler_of(s->sv), MSG_DIALLER_ATTACH, &w, fds,
+	    s->sv->ceiling.image_fd != -1 ? 4 : 3, done, arg);
+}
+
+int
+link_dialler_policy(const struct sandbox *s, const struct policy_set *policy,
+    ask_done *done, void *arg)
+{
+	const int fds[] = { policy->image_fd, s->sv->ceiling.image_fd };
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	encode_sandbox(&w, s);
+	return service_ask(dialler_of(s->sv), MSG_DIALLER_POLICY, &w, fds,
+	    s->sv->ceiling.image_fd != -1 ? 2 : 1, done, arg);
+}
+
+void
+link_dialler_detach(const struct sandbox *s)
+{
+	struct message_dialler_detach m = {
+		.generation = s->state.generation,
+	};
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
+	message_dialler_detach_encode(&w, &m);
+	(void)service_tell(dialler_of(s->sv), MSG_DIALLER_DETACH, &w, NULL, 0);
+}
+
+static void
+on_configured(void *arg, int rc, const struct answer *a)
+{
+	(void)arg;
+	if (rc != 0)
+		log_err("dialler", "configuration refused: %s", a->text);
+}
+
+void
+link_dialler_configure(struct supervisor *sv)
+{
+	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
+	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
+	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
+	int rc = -ENOMEM;
+
+	if (m != NULL && buf != NULL) {
+		*m = *sv->config->dialler;
+		if (m->resolver_count == 0)
+			m->resolver_count = host_watch_resolvers(m->resolvers,
+			    DIALLER_RESOLVERS_MAX);
+		message_dialler_config_encode(&w, m);
+		rc = service_ask(dialler_of(sv), MSG_DIALLER_CONFIG, &w, NULL,
+		    0, on_configured, sv);
+	}
+	if (rc != 0 && rc != -EAGAIN)
+		log_err("dialler", "configuration: %s", strerror(-rc));
+}
+
+void
+link_dialler_addresses(struct supervisor *sv)
+{
+	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
+	AUTO_FREE struct message_dialler_addresses *m = calloc(1, sizeof(*m));
+	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
+	int rc = -ENOMEM;
+
+	if (m != NULL && buf != NULL)
+		rc = host_watch_addresses(m);
+	if (rc == 0) {
+		message_dialler_addresses_encode(&w, m);
+		rc = service_ask(dialler_of(sv), MSG_DIALLER_ADDRESSES, &w,
+		    NULL, 0, on_configured, sv);
+	}
+	/* Without them a guest could reach the host: nothing is dialled. */
+	if (rc != 0 && rc != -EAGAIN)
+		log_err("dialler", "the host's addresses: %s", strerror(-rc));
+}
+
+static const struct chan_rule rules[] = {
+	PROC_HELLO_RULE,
+	{ MSG_DIALLER_DONE, MESSAGE_SMALL_BYTES, 0, 0, service_on_done },
+};
+
+static void
+on_up(struct service *s)
+{
+	link_dialler_addresses(s->sv);
+	link_dialler_configure(s->sv);
+	jobs_on_service_up(s, WIRES_DIALLER);
+}
+
+const struct service_spec link_dialler_spec = {
+	.role = "dialler",
+	.program = "tapward-dialler",
+	.uid = UID_DIALLER,
+	.outlives_us = true,
+	.rules = rules,
+	.rule_count = sizeof(rules) / sizeof(rules[0]),
+	.on_up = on_up,
+	.on_down = jobs_on_service_down,
+};

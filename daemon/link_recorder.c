@@ -1,0 +1,227 @@
+/* What the recorder is told, and what it says. */
+#include "daemon/link_recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "conf/verdict.h"
+#include "daemon/jobs.h"
+#include "daemon/supervisor.h"
+
+static struct service *
+recorder_of(struct supervisor *sv)
+{
+	return &sv->services[SERVICE_RECORDER];
+}
+
+int
+link_recorder_open_log(struct supervisor *sv)
+{
+	AUTO_CLOSE int fd = -1;
+	char path[SUPERVISOR_PATH_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%s/audit.jsonl",
+	    sv->config->host->log_dir);
+	fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+	    0640);
+	if (fd == -1)
+		return -errno;
+	return service_tell(recorder_of(sv), MSG_RECORDER_LOG, NULL, &fd, 1);
+}
+
+static struct message_recorder_sandbox
+about(const struct sandbox *s)
+{
+	struct message_recorder_sandbox m = {
+		.generation = s->state.generation,
+	};
+
+	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
+	memcpy(m.policy, s->state.policy_digest, sizeof(m.policy));
+	return m;
+}
+
+static int
+tell_about(const struct sandbox *s, uint16_t type, const int *fd)
+{
+	const struct message_recorder_sandbox m = about(s);
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	message_recorder_sandbox_encode(&w, &m);
+	return service_tell(recorder_of(s->sv), type, &w, fd,
+	    fd == NULL ? 0 : 1);
+}
+
+int
+link_recorder_attach(const struct sandbox *s, int fd)
+{
+	return tell_about(s, MSG_RECORDER_ATTACH, &fd);
+}
+
+int
+link_recorder_nflog(const struct sandbox *s)
+{
+	int fd = sandbox_net_sockets(s->net)->fd[NET_SOCKET_LOG];
+
+	return tell_about(s, MSG_RECORDER_NFLOG, &fd);
+}
+
+int
+link_recorder_nflog_back(const struct sandbox *s, ask_done *done, void *arg)
+{
+	const struct message_recorder_sandbox m = about(s);
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	message_recorder_sandbox_encode(&w, &m);
+	return service_ask(recorder_of(s->sv), MSG_RECORDER_NFLOG_BACK, &w,
+	    NULL, 0, done, arg);
+}
+
+void
+link_recorder_policy(const struct sandbox *s, const char *digest)
+{
+	struct message_recorder_sandbox m = about(s);
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	(void)snprintf(m.policy, sizeof(m.policy), "%s", digest);
+	message_recorder_sandbox_encode(&w, &m);
+	/* One that is down is told when it comes up. */
+	(void)service_tell(recorder_of(s->sv), MSG_RECORDER_POLICY, &w, NULL,
+	    0);
+}
+
+void
+link_recorder_detach(const struct sandbox *s)
+{
+	(void)tell_about(s, MSG_RECORDER_DETACH, NULL);
+}
+
+void
+link_recorder_event(struct supervisor *sv, const struct sandbox *s,
+    const char *what, enum reason reason)
+{
+	struct message_recorder_event m = {
+		.record = audit_record_init(AUDIT_LIFECYCLE),
+	};
+	uint8_t buf[2 * MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (s != NULL)
+		m.about = about(s);
+	m.record.verdict = reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
+	m.record.reason = reason;
+	m.record.detail = span_of(what);
+	message_recorder_event_encode(&w, &m);
+	if (service_tell(recorder_of(sv), MSG_RECORDER_EVENT, &w, NULL, 0) != 0)
+		log_warn("recorder",
+		    "down: event=\"%s\" is not in the audit "
+		    "log",
+		    what);
+}
+
+int
+link_recorder_read(struct supervisor *sv,
+    const struct message_recorder_read *wanted, int sink)
+{
+	uint8_t buf[128];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	message_recorder_read_encode(&w, wanted);
+	return service_tell(recorder_of(sv), MSG_RECORDER_READ, &w, &sink, 1);
+}
+
+int
+link_recorder_metrics(struct supervisor *sv, int sink)
+{
+	return service_tell(recorder_of(sv), MSG_RECORDER_METRICS, NULL, &sink,
+	    1);
+}
+
+static int
+on_state(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct service *s = proc_arg(arg);
+	bool can_write;
+	int rc = message_audit_state_decode(&msg->body, &can_write);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	if (s->sv->audit_can_write && !can_write)
+		log_err("audit",
+		    "the log cannot be written: guests are "
+		    "refused new exchanges; make room in %s",
+		    s->sv->config->host->log_dir);
+	s->sv->audit_can_write = can_write;
+	startup_progress(s->sv);
+	return 0;
+}
+
+static int
+on_nflog_here(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct service *s = proc_arg(arg);
+	const struct answer a = {
+		.text = "",
+		.digest = "",
+		.fds = msg->fds,
+		.fd_count = msg->fd_count,
+	};
+
+	(void)c;
+	(void)asks_answer(&s->asks, msg->id, 0, &a);
+	return 0;
+}
+
+static const struct chan_rule rules[] = {
+	PROC_HELLO_RULE,
+	{ MSG_AUDIT_STATE, 8, 0, 0, on_state },
+	{ MSG_RECORDER_NFLOG_HERE, 0, 0, 1, on_nflog_here },
+};
+
+static void
+on_up(struct service *s)
+{
+	struct supervisor *sv = s->sv;
+	int rc = 0;
+
+	/* One that was taken up has its log; a second would be a rotation. */
+	if (!s->was_adopted)
+		rc = link_recorder_open_log(sv);
+	if (rc != 0)
+		log_err("audit", "%s/audit.jsonl: %s",
+		    sv->config->host->log_dir, strerror(-rc));
+	if (s->restarts > 0)
+		link_recorder_event(sv, NULL,
+		    "gap: the recorder was started anew",
+		    REASON_AUDIT_UNAVAILABLE);
+	jobs_on_service_up(s, WIRES_RECORDER);
+}
+
+static void
+on_down(struct service *s)
+{
+	s->sv->audit_can_write = false;
+	jobs_on_service_down(s);
+}
+
+const struct service_spec link_recorder_spec = {
+	.role = "recorder",
+	.program = "tapward-recorder",
+	.uid = UID_RECORDER,
+	.outlives_us = true,
+	.rules = rules,
+	.rule_count = sizeof(rules) / sizeof(rules[0]),
+	.on_up = on_up,
+	.on_down = on_down,
+};

@@ -1,0 +1,34 @@
+/*
+ * The way to tapward-recorder.
+ */
+#ifndef TAPWARD_DAEMON_LINK_RECORDER_H
+#define TAPWARD_DAEMON_LINK_RECORDER_H
+
+#include "base/message_recorder.h"
+#include "daemon/service.h"
+
+struct sandbox;
+
+extern const struct service_spec link_recorder_spec;
+
+/* Opens the audit log (again, after a rotation) and hands it over. */
+int link_recorder_open_log(struct supervisor *sv);
+/* A sender's channel of the sandbox; borrowed. 0, -EAGAIN or -errno. */
+int link_recorder_attach(const struct sandbox *s, int fd);
+/* Its packet log. */
+int link_recorder_nflog(const struct sandbox *s);
+/* Asks for the packet log that an earlier supervisor handed over. */
+int link_recorder_nflog_back(const struct sandbox *s, ask_done *done,
+    void *arg);
+/* The digest of its policy changed. */
+void link_recorder_policy(const struct sandbox *s, const char *digest);
+void link_recorder_detach(const struct sandbox *s);
+/* A life-cycle record; s NULL: about the daemon. */
+void link_recorder_event(struct supervisor *sv, const struct sandbox *s,
+    const char *what, enum reason reason);
+/* sink is borrowed. */
+int link_recorder_read(struct supervisor *sv,
+    const struct message_recorder_read *wanted, int sink);
+int link_recorder_metrics(struct supervisor *sv, int sink);
+
+#endif

@@ -1,0 +1,83 @@
+/* Policies in the supervisor, see policy_set.h. */
+#include "daemon/policy_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+
+static int
+read_ports(struct policy_set *p)
+{
+	p->ports = calloc(NET_PORTS_MAX, sizeof(p->ports[0]));
+	if (p->ports == NULL)
+		return -ENOMEM;
+	p->port_count = policy_ports(p->policy, p->ports, NET_PORTS_MAX);
+	return p->port_count > NET_PORTS_MAX ? -E2BIG : 0;
+}
+
+static int
+read_reserved(struct policy_set *p)
+{
+	struct policy_tcp tcp;
+	size_t n = 0;
+
+	while (n <= NET_RESERVED_MAX && policy_tcp_at(p->policy, n, &tcp))
+		n++;
+	if (n > NET_RESERVED_MAX)
+		return -E2BIG;
+	p->reserved = calloc(n == 0 ? 1 : n, sizeof(p->reserved[0]));
+	if (p->reserved == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		(void)policy_tcp_at(p->policy, i, &tcp);
+		p->reserved[i].address = tcp.address;
+		p->reserved[i].port = tcp.port;
+	}
+	p->reserved_count = n;
+	return 0;
+}
+
+int
+policy_set_map(struct policy_set *p)
+{
+	int rc = policy_map(p->image_fd, &p->policy);
+
+	if (rc == 0)
+		rc = read_ports(p);
+	if (rc == 0)
+		rc = read_reserved(p);
+	return rc;
+}
+
+struct net_opening
+policy_set_opening(const struct policy_set *p)
+{
+	return (struct net_opening){
+		.ports = p->ports,
+		.port_count = p->port_count,
+		.reserved = p->reserved,
+		.reserved_count = p->reserved_count,
+	};
+}
+
+void
+policy_set_done(struct policy_set *p)
+{
+	fd_close(&p->text_fd);
+	fd_close(&p->image_fd);
+	policy_unref(p->policy);
+	free(p->ports);
+	free(p->reserved);
+	*p = POLICY_SET_NONE;
+}
+
+struct policy_set
+policy_set_steal(struct policy_set *p)
+{
+	struct policy_set stolen = *p;
+
+	*p = POLICY_SET_NONE;
+	return stolen;
+}

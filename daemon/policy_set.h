@@ -1,0 +1,35 @@
+/*
+ * A policy as the supervisor holds it: the text it never reads, the image it
+ * hands on, and what of the image the ruleset needs.
+ */
+#ifndef TAPWARD_DAEMON_POLICY_SET_H
+#define TAPWARD_DAEMON_POLICY_SET_H
+
+#include "base/message_api.h"
+#include "base/names.h"
+#include "conf/policy.h"
+#include "netfilter/ruleset.h"
+
+struct policy_set {
+	int text_fd;  /* sealed memfd, -1: none */
+	int image_fd; /* sealed memfd, -1: none */
+	char digest[DIGEST_TEXT_SIZE];
+	char display_name[API_DISPLAY_NAME_SIZE];
+	struct policy *policy; /* image_fd, mapped and checked */
+	uint16_t *ports;
+	size_t port_count;
+	struct net_reserved *reserved;
+	size_t reserved_count;
+};
+
+#define POLICY_SET_NONE ((struct policy_set){ .text_fd = -1, .image_fd = -1 })
+
+/* Maps and checks image_fd and fills in what follows it. 0 or -errno. */
+int policy_set_map(struct policy_set *p);
+struct net_opening policy_set_opening(const struct policy_set *p);
+/* Empty afterwards. */
+void policy_set_done(struct policy_set *p);
+/* Hands it over: p becomes empty. */
+struct policy_set policy_set_steal(struct policy_set *p);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * A new policy for a sandbox that runs. The ruleset, the gate, the dialler and
+ * the broker take it one after the other; if one does not, those before get
+ * the old one back. Between two of them the stricter of both counts, since
+ * each judges for itself.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "daemon/connect.h"
+#include "daemon/jobs.h"
+#include "daemon/link_api.h"
+#include "daemon/link_broker.h"
+#include "daemon/link_dialler.h"
+#include "daemon/link_recorder.h"
+#include "daemon/supervisor.h"
+
+static void
+on_compiled(void *arg, int rc, const struct answer *a)
+{
+	struct sandbox *s = arg;
+
+	sandbox_set_findings(s, a->findings);
+	if (rc == 0) {
+		s->next.image_fd = steal_fd(&a->fds[0]);
+		memcpy(s->next.digest, a->digest, sizeof(s->next.digest));
+	}
+	steps_resume(&s->job, rc,
+	    rc == -EINVAL ? "the policy has errors; the one before stays"
+		: rc != 0 ? a->text
+			  : NULL);
+}
+
+static int
+compile(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+	const struct compile_text text = {
+		.fd = s->next.text_fd,
+		.display_name = s->next.display_name,
+	};
+	int rc = compiler_ask(&s->sv->compiler, &text, on_compiled, s);
+
+	(void)err;
+	return rc == 0 ? STEP_WAIT : rc;
+}
+
+static void
+compile_undo(void *arg)
+{
+	struct sandbox *s = arg;
+
+	compiler_cancel(&s->sv->compiler, s);
+	policy_set_done(&s->next);
+}
+
+static int
+map(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+
+	(void)err;
+	return policy_set_map(&s->next);
+}
+
+static int
+update_network(struct sandbox *s, const struct policy_set *p, struct err *err)
+{
+	const struct net_opening open = policy_set_opening(p);
+
+	return sandbox_net_update(s->net, &open, err);
+}
+
+static int
+network(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+
+	return update_network(s, &s->next, err);
+}
+
+static void
+network_undo(void *arg)
+{
+	struct sandbox *s = arg;
+	struct err err;
+
+	if (update_network(s, &s->policy, &err) != 0)
+		log_err("reload", "sandbox=%s: %s", s->state.name, err.text);
+}
+
+static int
+send_to_gate(struct sandbox *s, const struct policy_set *p)
+{
+	const int fds[] = { p->image_fd, s->sv->ceiling.image_fd };
+	const struct message_gate_policy m = {
+		.has_ceiling = s->sv->ceiling.image_fd != -1,
+	};
+	uint8_t buf[8];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (s->gate == NULL)
+		return -ENOTCONN;
+	message_gate_policy_encode(&w, &m);
+	return gate_send(s->gate, MSG_GATE_POLICY, &w, fds,
+	    m.has_ceiling ? 2 : 1);
+}
+
+static int
+gate_policy(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+	int rc;
+
+	(void)err;
+	/* Records that come from here on are by the new one. */
+	link_recorder_policy(s, s->next.digest);
+	rc = send_to_gate(s, &s->next);
+	return rc == 0 ? STEP_WAIT : rc;
+}
+
+static void
+gate_policy_undo(void *arg)
+{
+	struct sandbox *s = arg;
+
+	link_recorder_policy(s, s->state.policy_digest);
+	(void)send_to_gate(s, &s->policy);
+}
+
+static void
+on_answer(void *arg, int rc, const struct answer *a)
+{
+	struct sandbox *s = arg;
+
+	steps_resume(&s->job, rc, rc == 0 ? NULL : a->text);
+}
+
+/* What is undone is told without waiting for the answer. */
+static void
+on_undone(void *arg, int rc, const struct answer *a)
+{
+	const struct sandbox *s = arg;
+
+	if (rc != 0)
+		log_err("reload", "sandbox=%s: %s", s->state.name, a->text);
+}
+
+static int
+dialler_policy(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+	int rc = link_dialler_policy(s, &s->next, on_answer, s);
+
+	(void)err;
+	return rc == 0 ? STEP_WAIT : rc;
+}
+
+static void
+dialler_policy_undo(void *arg)
+{
+	struct sandbox *s = arg;
+
+	asks_cancel(&s->sv->services[SERVICE_DIALLER].asks, s);
+	(void)link_dialler_policy(s, &s->policy, on_undone, s);
+}
+
+static int
+broker_policy(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+	int rc = link_broker_policy(s, &s->next, on_answer, s);
+
+	(void)err;
+	return rc == 0 ? STEP_WAIT : rc;
+}
+
+static void
+broker_policy_undo(void *arg)
+{
+	struct sandbox *s = arg;
+
+	asks_cancel(&s->sv->services[SERVICE_BROKER].asks, s);
+	(void)link_broker_policy(s, &s->policy, on_undone, s);
+}
+
+/*
+ * The files, and with them what a later supervisor takes up. A crash between
+ * the two leaves a state that names another digest than the image has, and the
+ * sandbox is then given the image anew (adopt.c).
+ */
+static int
+files(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+	const struct state before = s->state;
+	int rc = sandbox_keep_policy(s, &s->next);
+
+	if (rc == 0) {
+		memcpy(s->state.policy_digest, s->next.digest,
+		    sizeof(s->state.policy_digest));
+		memcpy(s->state.display_name, s->next.display_name,
+		    sizeof(s->state.display_name));
+		rc = sandbox_keep(s);
+	}
+	if (rc == 0)
+		return 0;
+	s->state = before;
+	return err_os(err, rc, "files of the sandbox");
+}
+
+static const struct step reload_steps[] = {
+	{ "compile", compile, compile_undo },
+	{ "map", map, NULL },
+	{ "network", network, network_undo },
+	{ STEP_GATE_POLICY, gate_policy, gate_policy_undo },
+	{ "dialler policy", dialler_policy, dialler_policy_undo },
+	{ "broker policy", broker_policy, broker_policy_undo },
+	{ "files", files, NULL },
+};
+
+static void
+answer(struct sandbox *s, enum api_result result, const char *text)
+{
+	struct message_api_sandbox about;
+	struct message_api_answer a = {
+		.result = (uint8_t)result,
+		.text = text,
+		.findings = { (const uint8_t *)s->findings, s->findings_len },
+	};
+
+	if (result == API_OK) {
+		sandbox_describe(s, &about);
+		a.payload = API_PAYLOAD_SANDBOX;
+		a.sandbox = &about;
+	}
+	link_api_answer(s->sv, &s->request, &a, -1);
+	s->request = (struct sandbox_request){ 0 };
+}
+
+static enum api_result
+result_of(int rc)
+{
+	if (rc == -EINVAL)
+		return API_INVALID;
+	return rc == -EAGAIN || rc == -EPIPE || rc == -ECANCELED
+	    ? API_UNAVAILABLE
+	    : API_FAILED;
+}
+
+static void
+on_done(void *arg, int rc, const struct err *err)
+{
+	struct sandbox *s = arg;
+
+	if (rc == 0) {
+		policy_set_done(&s->policy);
+		s->policy = policy_set_steal(&s->next);
+		sandbox_say(s, "reload");
+		answer(s, API_OK, "");
+	} else {
+		log_warn("sandbox", "name=%s reload: %s", s->state.name,
+		    err->text);
+		answer(s, result_of(rc), err->text);
+	}
+	jobs_after(s);
+}
+
+void
+reload_start(struct sandbox *s, const struct message_api_request *m,
+    const struct sandbox_request *to, int text_fd)
+{
+	s->request = *to;
+	s->next.text_fd = text_fd;
+	sandbox_set_findings(s, (struct span){ NULL, 0 });
+	(void)snprintf(s->next.display_name, sizeof(s->next.display_name), "%s",
+	    m->display_name);
+	if (steps_start(&s->job, reload_steps,
+		sizeof(reload_steps) / sizeof(reload_steps[0]), s->sv->base,
+		JOB_RELOAD_MS, on_done, s) == 0)
+		return;
+	policy_set_done(&s->next);
+	answer(s, API_FAILED, "out of memory");
+}
+
+void
+reload_push(struct sandbox *s)
+{
+	link_recorder_policy(s, s->state.policy_digest);
+	(void)send_to_gate(s, &s->policy);
+	/* Whoever is down gets it when it comes up. */
+	(void)link_dialler_policy(s, &s->policy, on_undone, s);
+	(void)link_broker_policy(s, &s->policy, on_undone, s);
+}

@@ -1,0 +1,320 @@
+/* Sandboxes in the supervisor: the object and what is shown of it. */
+#include "daemon/sandbox.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "daemon/files.h"
+#include "daemon/jobs.h"
+#include "daemon/link_api.h"
+#include "daemon/link_recorder.h"
+#include "daemon/supervisor.h"
+
+/* Unlike any before, over restarts and reboots, without a counter on disk. */
+static uint64_t
+next_generation(struct supervisor *sv)
+{
+	uint64_t now = clock_wall_ms();
+
+	sv->last_generation =
+	    now > sv->last_generation ? now : sv->last_generation + 1;
+	return sv->last_generation;
+}
+
+struct sandbox *
+sandbox_add(struct supervisor *sv, const char *name)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->sv = sv;
+	(void)snprintf(s->state.name, sizeof(s->state.name), "%s", name);
+	s->state.generation = next_generation(sv);
+	s->policy = POLICY_SET_NONE;
+	s->next = POLICY_SET_NONE;
+	s->wires = WIRES_NONE;
+	s->guest_ns_fd = -1;
+	s->nflog_fd = -1;
+	s->retry_ms = JOB_RETRY_MIN_MS;
+	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++)
+		s->gate_fds[i] = -1;
+	LIST_INSERT_HEAD(&sv->sandboxes, s, entry);
+	sv->sandbox_count++;
+	return s;
+}
+
+static void
+free_event(struct event **ev)
+{
+	if (*ev != NULL)
+		event_free(*ev);
+	*ev = NULL;
+}
+
+void
+sandbox_discard(struct sandbox *s)
+{
+	free_event(&s->device_event);
+	free_event(&s->ruleset_event);
+	free_event(&s->ttl_event);
+	free_event(&s->retry);
+	wires_close(&s->wires);
+	policy_set_done(&s->policy);
+	policy_set_done(&s->next);
+	fd_close(&s->guest_ns_fd);
+	fd_close(&s->nflog_fd);
+	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++)
+		fd_close(&s->gate_fds[i]);
+	free(s->findings);
+	LIST_REMOVE(s, entry);
+	s->sv->sandbox_count--;
+	free(s);
+}
+
+void
+sandbox_free(struct sandbox *s)
+{
+	for (size_t i = create_step_count; i-- > 0;)
+		if (create_steps[i].undo != NULL)
+			create_steps[i].undo(s);
+	sandbox_discard(s);
+}
+
+void
+sandbox_leave(struct sandbox *s)
+{
+	gate_leave(s->gate);
+	sandbox_net_forget(s->net);
+	sandbox_discard(s);
+}
+
+struct sandbox *
+sandbox_find(const struct supervisor *sv, const char *name)
+{
+	struct sandbox *s;
+
+	LIST_FOREACH(s, &sv->sandboxes, entry)
+	if (strcmp(s->state.name, name) == 0)
+		return s;
+	return NULL;
+}
+
+bool
+sandbox_has_gate(const struct sandbox *s)
+{
+	return s->phase == SANDBOX_RUNNING && gate_is_ready(s->gate);
+}
+
+void
+sandbox_path(const struct sandbox *s, const char *file, char *buf, size_t size)
+{
+	int n = snprintf(buf, size, "%s/sandboxes/%s/%s",
+	    s->sv->config->host->run_dir, s->state.name, file);
+
+	if (n < 0 || (size_t)n >= size)
+		die("sandbox", "path too long");
+}
+
+int
+sandbox_keep(struct sandbox *s)
+{
+	char path[SUPERVISOR_PATH_SIZE], text[STATE_TEXT_MAX];
+	struct wr w = wr_init(text, sizeof(text));
+	int rc;
+
+	state_write(&w, &s->state);
+	if (!wr_ok(&w))
+		return -EMSGSIZE;
+	sandbox_path(s, "state", path, sizeof(path));
+	rc = files_write_atomic(path, text, w.len);
+	if (rc == 0)
+		s->is_kept = true;
+	return rc;
+}
+
+int
+sandbox_keep_policy(const struct sandbox *s, const struct policy_set *policy)
+{
+	const struct files_owner secret = { 0, 0, 0600 };
+	char path[SUPERVISOR_PATH_SIZE];
+	int rc;
+
+	sandbox_path(s, "policy.image", path, sizeof(path));
+	rc = files_copy_atomic(path, policy->image_fd, &secret);
+	if (rc != 0)
+		return rc;
+	sandbox_path(s, "policy.ini", path, sizeof(path));
+	return files_copy_atomic(path, policy->text_fd, &secret);
+}
+
+static const char *
+device_word(enum device_state state)
+{
+	return state == DEVICE_GONE ? "detached" : "attached";
+}
+
+/* The device or the ruleset changed; what a stranger did is put right. */
+static void
+on_network(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *s = arg;
+	struct net_event ev = { 0 };
+	struct err err;
+	int rc = sandbox_net_check(s->net, &ev, &err);
+	bool was_detached = s->is_detached;
+
+	(void)fd;
+	(void)what;
+	if (rc != 0) {
+		log_err("network", "sandbox=%s: %s; its device is closed",
+		    s->state.name, err.text);
+		s->is_detached = true;
+	} else {
+		s->is_detached = ev.state == DEVICE_GONE;
+	}
+	if (ev.reinstalled)
+		sandbox_say(s, "ruleset mended");
+	if (was_detached != s->is_detached)
+		sandbox_say(s, device_word(ev.state));
+}
+
+static void
+on_ttl(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	remove_sandbox(arg, "ended: its time is over");
+}
+
+static int
+watch_fd(struct sandbox *s, int fd, struct event **ret)
+{
+	*ret = event_new(s->sv->base, fd, EV_READ | EV_PERSIST, on_network, s);
+	return *ret == NULL || event_add(*ret, NULL) == -1 ? -ENOMEM : 0;
+}
+
+static int
+watch_ttl(struct sandbox *s)
+{
+	uint64_t now = clock_wall_ms(), end = s->state.ttl_end_wall_ms;
+	uint64_t left = end > now ? end - now : 0;
+	const struct timeval tv = {
+		.tv_sec = (time_t)(left / 1000),
+		.tv_usec = (suseconds_t)(left % 1000) * 1000,
+	};
+
+	if (end == 0)
+		return 0;
+	s->ttl_event = evtimer_new(s->sv->base, on_ttl, s);
+	if (s->ttl_event == NULL || event_add(s->ttl_event, &tv) == -1)
+		return -ENOMEM;
+	return 0;
+}
+
+int
+sandbox_watch(struct sandbox *s)
+{
+	int rc = watch_fd(s, sandbox_net_device_fd(s->net), &s->device_event);
+
+	if (rc == 0)
+		rc = watch_fd(s, sandbox_net_ruleset_fd(s->net),
+		    &s->ruleset_event);
+	return rc == 0 ? watch_ttl(s) : rc;
+}
+
+void
+sandbox_say(struct sandbox *s, const char *what)
+{
+	log_info("sandbox", "name=%s %s", s->state.name, what);
+	link_recorder_event(s->sv, s, what, REASON_NONE);
+	link_api_event(s, what);
+}
+
+void
+sandbox_set_findings(struct sandbox *s, struct span text)
+{
+	free(s->findings);
+	s->findings = NULL;
+	s->findings_len = 0;
+	if (text.len == 0)
+		return;
+	s->findings = malloc(text.len);
+	if (s->findings == NULL)
+		return;
+	memcpy(s->findings, text.ptr, text.len);
+	s->findings_len = text.len;
+}
+
+static void
+describe_policy(const struct sandbox *s, struct message_api_sandbox *ret)
+{
+	memcpy(ret->policy_file, s->state.display_name,
+	    sizeof(ret->policy_file));
+	memcpy(ret->policy_digest, s->state.policy_digest,
+	    sizeof(ret->policy_digest));
+	for (size_t i = 0; i < API_CREDENTIALS_MAX; i++) {
+		const char *name = policy_credential_at(s->policy.policy, i);
+		struct message_api_credential *c = &ret->credentials[i];
+
+		if (name[0] == '\0')
+			break;
+		(void)snprintf(c->name, sizeof(c->name), "%s", name);
+		(void)snprintf(c->placeholder, sizeof(c->placeholder), "%s",
+		    config_placeholder(s->sv->config, name));
+		ret->credential_count++;
+	}
+}
+
+static void
+describe_network(const struct sandbox *s, struct message_api_sandbox *ret)
+{
+	const struct net_plan *plan = &s->sv->plan;
+
+	(void)snprintf(ret->netns, sizeof(ret->netns), "%s/%s", NETNS_DIR,
+	    sandbox_net_name(s->net));
+	(void)snprintf(ret->device_name, sizeof(ret->device_name), "%s",
+	    sandbox_net_device(s->net));
+	ret->guest_ip = plan->guest_ip;
+	ret->gateway_ip = plan->gateway_ip;
+	ret->prefix = plan->prefix_len;
+	memcpy(ret->guest_mac, plan->guest_mac, sizeof(ret->guest_mac));
+	ret->proxy_port = plan->proxy_port;
+}
+
+static enum api_state
+api_state_of(const struct sandbox *s)
+{
+	if (s->phase == SANDBOX_RESTARTING || s->phase == SANDBOX_ADOPTING)
+		return API_STATE_RESTARTING;
+	return s->is_detached ? API_STATE_DETACHED : API_STATE_RUNNING;
+}
+
+void
+sandbox_describe(const struct sandbox *s, struct message_api_sandbox *ret)
+{
+	const struct state *st = &s->state;
+
+	*ret = (struct message_api_sandbox){
+		.state = (uint8_t)api_state_of(s),
+		.device = st->device,
+		.owner_uid = st->owner_uid,
+		.generation = st->generation,
+		.created_wall_ms = st->created_wall_ms,
+		.ttl_end_wall_ms = st->ttl_end_wall_ms,
+		.gate_pid = s->gate == NULL ? 0 : (int32_t)gate_pid(s->gate),
+		.gate_restarts = s->gate_restarts,
+	};
+	memcpy(ret->name, st->name, sizeof(ret->name));
+	memcpy(ret->ca_id, st->ca_id, sizeof(ret->ca_id));
+	sandbox_path(s, "ca.pem", ret->ca, sizeof(ret->ca));
+	describe_network(s, ret);
+	describe_policy(s, ret);
+}

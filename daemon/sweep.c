@@ -1,0 +1,109 @@
+/*
+ * The sweep. Two daemons may run on one host, so only what run-dir says is
+ * ours is touched: a namespace by the inode that was noted before it got its
+ * name, a process by the socket that it listens at.
+ */
+#include "daemon/sweep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/channel.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "daemon/files.h"
+#include "daemon/supervisor.h"
+
+#define END_MS 5000
+
+/* The process that listens at path, if it is a gate of ours, ends. */
+static void
+end_listener(struct supervisor *sv, const char *path)
+{
+	AUTO_CLOSE int fd = -1, pidfd = -1;
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	int rc;
+
+	if (chan_connect(path, &fd) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == -1)
+		return;
+	/*
+	 * Root: it had not called listen() itself yet, so its channel is
+	 * broken and it ends by itself.
+	 */
+	if (!uids_is_gate(&sv->uids, cred.uid) ||
+	    process_open(cred.pid, &pidfd) != 0)
+		return;
+	rc = process_end(pidfd, END_MS);
+	log_info("sweep", "gate pid=%d ended%s%s", (int)cred.pid,
+	    rc == 0 ? "" : ": ", rc == 0 ? "" : strerror(-rc));
+}
+
+static void
+sweep_peer(const char *name, void *arg)
+{
+	struct supervisor *sv = arg;
+	char path[SUPERVISOR_PATH_SIZE];
+	bool is_gate = strncmp(name, "g.", 2) == 0;
+	bool is_sandbox = strncmp(name, "s.", 2) == 0;
+
+	if (!is_gate && (!is_sandbox || sandbox_find(sv, name + 2) != NULL))
+		return;
+	supervisor_run_path(sv, path, "peer/%s", name);
+	end_listener(sv, path);
+	(void)unlink(path);
+}
+
+void
+sweep_peers(struct supervisor *sv)
+{
+	char path[SUPERVISOR_PATH_SIZE];
+
+	supervisor_run_path(sv, path, "peer");
+	(void)files_each(path, sweep_peer, sv);
+}
+
+/* The namespace of that name is the one that was noted. */
+static bool
+is_noted(struct supervisor *sv, const char *name, const char *netns)
+{
+	AUTO_CLOSE int fd = -1;
+	char path[SUPERVISOR_PATH_SIZE], text[32], found[32];
+	uint64_t inode;
+
+	supervisor_run_path(sv, path, "sandboxes/%s/netns", name);
+	if (files_read_text(path, text, sizeof(text)) != 0 ||
+	    netns_name_open(netns, &fd) != 0 || netns_inode(fd, &inode) != 0)
+		return false;
+	(void)snprintf(found, sizeof(found), "%" PRIu64 "\n", inode);
+	return strcmp(text, found) == 0;
+}
+
+void
+sweep_sandbox(struct supervisor *sv, const char *name)
+{
+	char path[SUPERVISOR_PATH_SIZE], netns[NETNS_NAME_SIZE];
+	int rc = 0;
+
+	log_info("sweep", "sandbox=%s was half made", name);
+	supervisor_run_path(sv, path, "peer/s.%s", name);
+	end_listener(sv, path);
+	(void)unlink(path);
+	(void)snprintf(netns, sizeof(netns), "%s%s", NETNS_PREFIX, name);
+	if (is_noted(sv, name, netns))
+		rc = sandbox_net_sweep(&sv->host, &sv->plan, netns);
+	if (rc != 0)
+		log_err("sweep", "%s: %s", netns, strerror(-rc));
+	supervisor_run_path(sv, path, "sandboxes/%s", name);
+	rc = files_remove_dir(path);
+	if (rc != 0)
+		log_err("sweep", "%s: %s", path, strerror(-rc));
+}

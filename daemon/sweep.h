@@ -1,0 +1,14 @@
+/*
+ * Ending what a supervisor that was killed left half made.
+ */
+#ifndef TAPWARD_DAEMON_SWEEP_H
+#define TAPWARD_DAEMON_SWEEP_H
+
+struct supervisor;
+
+/* The folder run-dir/sandboxes/NAME has no whole state: all of it goes. */
+void sweep_sandbox(struct supervisor *sv, const char *name);
+/* Gates at run-dir/peer/ that are no adopted sandbox's are ended. */
+void sweep_peers(struct supervisor *sv);
+
+#endif
