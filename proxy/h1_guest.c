@@ -178,12 +178,6 @@ h1_guest_free(struct h1_guest *h)
 	pool_bury(h->gate, &h->grave, on_buried);
 }
 
-bool
-h1_guest_has_seen_request(const struct h1_guest *h)
-{
-	return h->has_seen_request;
-}
-
 void
 h1_guest_policy_changed(struct h1_guest *h)
 {

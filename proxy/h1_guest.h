@@ -48,7 +48,5 @@ void h1_guest_run(struct h1_guest *h);
 /* The stream is ready; runs. */
 void h1_guest_on_ready(struct h1_guest *h);
 void h1_guest_policy_changed(struct h1_guest *h);
-/* A request was read, whatever became of it. */
-bool h1_guest_has_seen_request(const struct h1_guest *h);
 
 #endif

@@ -51,3 +51,6 @@ tapward_library(tapward_inspect_fixture
 foreach(module deny exchange inject inspect scan smuggling tls)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
+
+tapward_unit_test(roots LINK tapward_ca_make tapward_roots PkgConfig::SSL)
+tapward_fuzz_target(exchange LINK tapward_inspect_fixture)

@@ -116,17 +116,382 @@ a_post_goes_through_tls_with_its_body(void **state)
 	assert_int_equal(fix_last(f)->r.down, 5);
 }
 
+#define KEY_HOST "Host: key.example.org\r\n"
+#define KEY_GET "GET /k/x HTTP/1.1\r\n" KEY_HOST "\r\n"
+#define OK2 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+#define SECRET "s3cr3t-canary-0123456789abcdef"
+/* base64 of "bot:" and the secret */
+#define BASIC "Ym90OnMzY3IzdC1jYW5hcnktMDEyMzQ1Njc4OWFiY2RlZg=="
+
+static struct peer *
+ask(struct fix *f, const char *request)
+{
+	size_t k = f->origin_count;
+	struct peer *o;
+
+	peer_say(&f->guest, request);
+	o = fix_origin(f, k);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	return o;
+}
+
+static void
+row_108_one_rule_with_a_credential_strips_for_all(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = ask(f,
+	    "GET /o/x HTTP/1.1\r\n" KEY_HOST
+	    "Authorization: Bearer mine\r\nX-Api-Key: mine\r\n"
+	    "Cookie: mine\r\nAccept-Encoding: gzip\r\n\r\n");
+	assert_false(peer_has(o, "mine"));
+	assert_false(peer_has(o, SECRET));
+	assert_true(peer_has(o, "Accept-Encoding: gzip\r\n"));
+	assert_int_equal(f->lease_count, 0);
+	peer_say(o,
+	    "HTTP/1.1 200 OK\r\nSet-Cookie: a\r\n"
+	    "Content-Length: 2\r\n\r\nok");
+	fix_until(f, peer_has(&f->guest, "Set-Cookie: a\r\n"));
+	assert_string_equal(fix_last(f)->credential, "");
+}
+
+static void
+elsewhere_the_guests_own_credential_goes_on(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "api.example.org");
+	o = ask(f,
+	    "GET / HTTP/1.1\r\nHost: api.example.org\r\n"
+	    "Authorization: Bearer mine\r\n\r\n");
+	assert_true(peer_has(o, "Authorization: Bearer mine\r\n"));
+}
+
+static void
+what_the_lease_strips_goes_and_its_own_field_is_overwritten(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->apply = LEASE_APPLY_HEADER;
+	f->lease_field = "x-acme-auth";
+	f->strip = "acme-session";
+	fix_open_tls(f, "key.example.org");
+	o = ask(f,
+	    "GET /k/x HTTP/1.1\r\n" KEY_HOST
+	    "X-Acme-Auth: mine\r\nX-A: 1\r\nAcme_Session: mine\r\n"
+	    "x_acme_auth: mine\r\nX-B: 2\r\n\r\n");
+	assert_false(peer_has(o, "mine"));
+	assert_true(peer_has(o, "X-A: 1\r\nX-B: 2\r\n"));
+	assert_true(peer_has(o, "\r\nx-acme-auth: " SECRET "\r\n"));
+}
+
+static void
+row_54_connection_cannot_take_the_credential_away(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = ask(f,
+	    "GET /k/x HTTP/1.1\r\n" KEY_HOST
+	    "Connection: authorization, host\r\n\r\n");
+	assert_true(peer_has(o, "authorization: Bearer " SECRET "\r\n"));
+	assert_true(peer_has(o, KEY_HOST));
+}
+
+static void
+a_placeholder_inside_basic_is_replaced(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->placeholder = "PLACEHOLDER";
+	fix_open_tls(f, "key.example.org");
+	/* git:PLACEHOLDER */
+	o = ask(f,
+	    "GET /k/x HTTP/1.1\r\n" KEY_HOST
+	    "Authorization: Basic Z2l0OlBMQUNFSE9MREVS\r\n\r\n");
+	assert_true(peer_has(o,
+	    "authorization: Basic "
+	    "Z2l0OnMzY3IzdC1jYW5hcnktMDEyMzQ1Njc4OWFiY2RlZg==\r\n"));
+}
+
+static void
+a_lease_that_is_refused_refuses_the_request(void **state)
+{
+	static const struct {
+		enum reason reason;
+		const char *status;
+	} rows[] = {
+		{ REASON_CREDENTIAL_UNAVAILABLE, "HTTP/1.1 503 " },
+		{ REASON_CREDENTIAL_MISUSE, "HTTP/1.1 403 " },
+	};
+	struct fix *f = *state;
+
+	fix_open_tls(f, "key.example.org");
+	for (size_t i = 0; i < 4; i++) {
+		f->is_lease_late = i % 2 == 1;
+		f->lease_refusal = rows[i / 2].reason;
+		peer_clear(&f->guest);
+		peer_say(&f->guest, KEY_GET);
+		fix_until(f, peer_has(&f->guest, "\r\n\r\n"));
+		assert_true(peer_has(&f->guest, rows[i / 2].status));
+		fix_until(f, peer_has(&f->guest, ": canary ("));
+	}
+	assert_int_equal(f->origin_count, 0);
+	assert_int_equal(f->record_count, 4);
+}
+
+static void
+a_lease_that_comes_late_is_used(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->is_lease_late = true;
+	fix_open_tls(f, "key.example.org");
+	o = ask(f, KEY_GET);
+	assert_true(peer_has(o, SECRET));
+}
+
+static void
+a_guest_that_goes_while_the_broker_thinks_leaves_nothing(void **state)
+{
+	struct fix *f = *state;
+
+	f->is_lease_late = true;
+	fix_open_tls(f, "key.example.org");
+	fix_until(f, f->guest.is_shaken);
+	peer_say(&f->guest, KEY_GET);
+	fix_until(f, f->guest.out_at == f->guest.out_len);
+	fix_close(f);
+	assert_int_equal(f->origin_count, 0);
+}
+
+static void
+row_104_options_carries_none(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = ask(f,
+	    "OPTIONS /k/x HTTP/1.1\r\n" KEY_HOST
+	    "Authorization: Bearer mine\r\n\r\n");
+	assert_false(peer_has(o, "uthorization"));
+	assert_int_equal(f->lease_count, 0);
+}
+
+static void
+a_connection_is_used_again_for_the_same_credential_only(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = ask(f, KEY_GET);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	peer_clear(&f->guest);
+	peer_clear(o);
+	/* Without one: another connection, so that none is left behind. */
+	o = ask(f, "GET /o/x HTTP/1.1\r\n" KEY_HOST "\r\n");
+	assert_int_equal(f->origin_count, 2);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	peer_clear(&f->guest);
+	peer_say(&f->guest, KEY_GET);
+	fix_until(f, peer_has(&f->origins[0], "\r\n\r\n"));
+	assert_true(peer_has(&f->origins[0], SECRET));
+	assert_int_equal(f->origin_count, 2);
+}
+
+/* --- the answer repeats it --- */
+
+static void
+row_105_an_echo_in_a_head_is_refused(void **state)
+{
+	static const char *const answers[] = {
+		"HTTP/1.1 200 OK\r\nX-Echo: Bearer " SECRET
+		"\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 " SECRET "\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 302 Found\r\nLocation: /?t=" SECRET
+		"\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nX-Echo: " BASIC
+		"\r\nContent-Length: 0\r\n\r\n",
+	};
+	struct fix *f = *state;
+
+	fix_open_tls(f, "key.example.org");
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct peer *o = ask(f, KEY_GET);
+
+		peer_say(o, answers[i]);
+		fix_until(f, f->record_count == i + 1);
+		fix_until(f, peer_has(&f->guest, "credential-leak"));
+		assert_false(peer_has(&f->guest, SECRET));
+		assert_false(peer_has(&f->guest, "MzY3IzdC1jYW5hcnk"));
+		fix_until(f, o->is_ended);
+		peer_clear(&f->guest);
+	}
+	assert_int_equal(fix_last(f)->r.reason, REASON_CREDENTIAL_LEAK);
+}
+
+/* The echo cut at every byte, with a length and chunked. */
+static void
+row_105_an_echo_in_a_body_is_masked_across_any_split(void **state)
+{
+	static const char body[] = "{\"auth\":\"Bearer " SECRET "\"}";
+	static const char want[] =
+	    "{\"auth\":\"Bearer ******************************\"}";
+	struct fix *f = *state;
+	char text[256];
+
+	for (size_t cut = 1; cut < sizeof(body) - 1; cut++) {
+		struct peer *o;
+
+		fix_open_tls(f, "key.example.org");
+		o = ask(f, KEY_GET);
+		(void)snprintf(text, sizeof(text),
+		    "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%.*s",
+		    sizeof(body) - 1, (int)cut, body);
+		peer_say(o, text);
+		fix_until(f, o->out_at == o->out_len);
+		fix_settle(f);
+		peer_say(o, body + cut);
+		fix_until(f, peer_has(&f->guest, "\"}"));
+		assert_true(peer_has(&f->guest, want));
+		assert_int_equal(fix_last(f)->r.reason, REASON_CREDENTIAL_LEAK);
+		assert_int_equal(fix_last(f)->r.verdict, ACTION_ALLOW);
+		fix_close(f);
+		fix_forget_origins(f);
+	}
+}
+
+static void
+row_105_an_echo_in_chunks_of_one_byte_is_masked(void **state)
+{
+	/* "Basic " and base64 of "git:" SECRET, as an echo page shows it. */
+	static const char echo[] =
+	    "x Basic Z2l0OnMzY3IzdC1jYW5hcnktMDEyMzQ1Njc4OWFiY2RlZg== " SECRET
+	    " y";
+	struct fix *f = *state;
+	struct peer *o;
+	char chunk[8];
+
+	fix_open_tls(f, "key.example.org");
+	o = ask(f, KEY_GET);
+	peer_say(o, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+	for (const char *p = echo; *p != '\0'; p++) {
+		(void)snprintf(chunk, sizeof(chunk), "1\r\n%c\r\n", *p);
+		peer_say(o, chunk);
+		fix_turn(f);
+	}
+	peer_say(o, "0\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "\r\n0\r\n\r\n"));
+	assert_false(peer_has(&f->guest, SECRET));
+	assert_false(peer_has(&f->guest, "MzY3IzdC1jYW5hcnk"));
+	assert_true(peer_has(&f->guest, "y"));
+}
+
+static void
+what_streams_is_held_back_only_for_a_start_of_it(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = ask(f, KEY_GET);
+	peer_say(o,
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n"
+	    "9\r\ndata: a\n\n\r\n");
+	fix_until(f, peer_has(&f->guest, "data: a\n\n"));
+	peer_say(o, "d\r\ndata: s3cr3t-\r\n");
+	fix_until(f, o->out_at == o->out_len);
+	fix_settle(f);
+	assert_false(peer_has(&f->guest, "s3cr3t-"));
+	peer_say(o, "5\r\nother\r\n");
+	fix_until(f, peer_has(&f->guest, "s3cr3t-other"));
+	/* The end proves that a start was none. */
+	peer_say(o, "7\r\ns3cr3t-\r\n0\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "\r\n0\r\n\r\n"));
+	assert_int_equal(fix_last(f)->r.reason, REASON_NONE);
+}
+
+static void
+an_answer_that_cannot_be_searched_is_refused(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = ask(f, KEY_GET);
+	peer_say(o,
+	    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+	    "Content-Length: 2\r\n\r\nxx");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
+	assert_int_equal(fix_last(f)->r.reason, REASON_BAD_RESPONSE);
+}
+
+/* Whatever is refused or breaks, the value is in no byte for the guest. */
+static void
+row_106_errors_after_the_injection_say_nothing_of_it(void **state)
+{
+	static const char *const answers[] = {
+		"nonsense " SECRET "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n" SECRET "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: " SECRET "\r\n\r\n",
+		("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+		 "chunked\r\n\r\n" SECRET),
+	};
+	struct fix *f = *state;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct peer *o;
+
+		fix_open_tls(f, "key.example.org");
+		o = ask(f, KEY_GET);
+		peer_say(o, answers[i]);
+		fix_until(f, f->record_count == i + 1);
+		fix_settle(f);
+		assert_false(peer_has(&f->guest, SECRET));
+		assert_null(strstr(fix_last(f)->detail, "canary-"));
+		fix_close(f);
+		fix_forget_origins(f);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-		    a_get_goes_through_and_the_connection_is_kept, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(
-		    a_get_through_tls_gets_the_credential, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-		    a_post_goes_through_tls_with_its_body, setup, teardown),
+		TEST(a_get_goes_through_and_the_connection_is_kept),
+		TEST(a_get_through_tls_gets_the_credential),
+		TEST(a_post_goes_through_tls_with_its_body),
+		TEST(row_108_one_rule_with_a_credential_strips_for_all),
+		TEST(elsewhere_the_guests_own_credential_goes_on),
+		TEST(
+		    what_the_lease_strips_goes_and_its_own_field_is_overwritten),
+		TEST(row_54_connection_cannot_take_the_credential_away),
+		TEST(a_placeholder_inside_basic_is_replaced),
+		TEST(a_lease_that_is_refused_refuses_the_request),
+		TEST(a_lease_that_comes_late_is_used),
+		TEST(a_guest_that_goes_while_the_broker_thinks_leaves_nothing),
+		TEST(row_104_options_carries_none),
+		TEST(a_connection_is_used_again_for_the_same_credential_only),
+		TEST(row_105_an_echo_in_a_head_is_refused),
+		TEST(row_105_an_echo_in_a_body_is_masked_across_any_split),
+		TEST(row_105_an_echo_in_chunks_of_one_byte_is_masked),
+		TEST(what_streams_is_held_back_only_for_a_start_of_it),
+		TEST(an_answer_that_cannot_be_searched_is_refused),
+		TEST(row_106_errors_after_the_injection_say_nothing_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
