@@ -5,6 +5,7 @@
 #include "daemon/compiler.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,14 +35,6 @@ struct compile_worker {
 };
 
 static void dispatch(struct compiler *c);
-
-void
-compiler_init(struct compiler *c, struct supervisor *sv)
-{
-	*c = (struct compiler){ .sv = sv };
-	TAILQ_INIT(&c->waiting);
-	LIST_INIT(&c->workers);
-}
 
 static void
 job_free(struct compile_job *job)
@@ -222,6 +215,16 @@ has_spare(const struct compiler *c)
 }
 
 static void
+warm_later(struct compiler *c)
+{
+	const struct timeval tv = { .tv_usec = COMPILER_WARM_MS * 1000 };
+
+	if (!has_spare(c) && !evtimer_pending(c->warm, NULL) &&
+	    event_add(c->warm, &tv) == -1)
+		log_err("compiler", "no memory for a timer");
+}
+
+static void
 dispatch(struct compiler *c)
 {
 	struct compile_worker *w;
@@ -235,10 +238,40 @@ dispatch(struct compiler *c)
 		TAILQ_REMOVE(&c->waiting, job, entry);
 		c->waiting_count--;
 	}
-	if (!has_spare(c) && c->worker_count < COMPILER_WORKERS_MAX)
+	if (job == NULL)
+		warm_later(c);
+	else if (!has_spare(c) && c->worker_count < COMPILER_WORKERS_MAX)
 		rc = worker_start(c);
 	if (rc != 0)
 		fail_waiting(c, rc);
+}
+
+static void
+on_warm(evutil_socket_t fd, short what, void *arg)
+{
+	struct compiler *c = arg;
+	int rc;
+
+	(void)fd;
+	(void)what;
+	/* An exec takes the loop for milliseconds, and somebody waits. */
+	if (c->sv->creating > 0) {
+		warm_later(c);
+		return;
+	}
+	rc = compiler_warm(c);
+	if (rc != 0)
+		log_err("compiler", "start: %s", strerror(-rc));
+}
+
+int
+compiler_init(struct compiler *c, struct supervisor *sv)
+{
+	*c = (struct compiler){ .sv = sv };
+	TAILQ_INIT(&c->waiting);
+	LIST_INIT(&c->workers);
+	c->warm = evtimer_new(sv->base, on_warm, c);
+	return c->warm == NULL ? -ENOMEM : 0;
 }
 
 int
@@ -252,6 +285,9 @@ compiler_done(struct compiler *c)
 {
 	struct compile_job *job;
 
+	if (c->warm != NULL)
+		event_free(c->warm);
+	c->warm = NULL;
 	while ((job = TAILQ_FIRST(&c->waiting)) != NULL) {
 		TAILQ_REMOVE(&c->waiting, job, entry);
 		job_free(job);

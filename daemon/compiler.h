@@ -16,6 +16,8 @@ struct compile_worker;
 
 /* Texts at once; more wait. */
 #define COMPILER_WORKERS_MAX 2
+/* The next one is started this long after the last, or later. */
+#define COMPILER_WARM_MS 10
 /* Texts that wait. */
 #define COMPILER_JOBS_MAX 256
 
@@ -25,9 +27,11 @@ struct compiler {
 	unsigned int waiting_count;
 	LIST_HEAD(, compile_worker) workers;
 	unsigned int worker_count;
+	struct event *warm; /* when the one that is kept is started */
 };
 
-void compiler_init(struct compiler *c, struct supervisor *sv);
+/* 0 or -ENOMEM. */
+int compiler_init(struct compiler *c, struct supervisor *sv);
 /* Starts the one that is kept. 0 or -errno. */
 int compiler_warm(struct compiler *c);
 void compiler_done(struct compiler *c);

@@ -311,6 +311,7 @@ on_done(void *arg, int rc, const struct err *err)
 {
 	struct sandbox *s = arg;
 
+	s->sv->creating--;
 	if (rc != 0) {
 		log_warn("sandbox", "name=%s create: %s", s->state.name,
 		    err->text);
@@ -362,9 +363,11 @@ create_start(struct supervisor *sv, const struct message_api_request *m,
 	s->policy.text_fd = steal_fd(&fds->text);
 	s->guest_ns_fd = steal_fd(&fds->netns);
 	fill_state(s, m);
+	sv->creating++;
 	rc = steps_start(&s->job, create_steps, create_step_count, sv->base,
 	    JOB_CREATE_MS, on_done, s);
 	if (rc != 0) {
+		sv->creating--;
 		answer(s, API_FAILED, "out of memory");
 		sandbox_discard(s);
 	}

@@ -25,37 +25,6 @@ temp_path(const char *path, char buf[PATH_SIZE])
 	return n < 0 || n >= PATH_SIZE ? -ENAMETOOLONG : 0;
 }
 
-/* The first len bytes of path. -ENAMETOOLONG if they do not fit. */
-static int
-cut_path(const char *path, size_t len, char buf[PATH_SIZE])
-{
-	if (len >= PATH_SIZE)
-		return -ENAMETOOLONG;
-	memcpy(buf, path, len);
-	buf[len] = '\0';
-	return 0;
-}
-
-/* The folder that holds path is synced too: the name is to last. */
-static int
-sync_folder(const char *path)
-{
-	AUTO_CLOSE int fd = -1;
-	char folder[PATH_SIZE];
-	const char *slash = strrchr(path, '/');
-	int rc;
-
-	if (slash == NULL)
-		return -EINVAL;
-	rc = cut_path(path, (size_t)(slash - path), folder);
-	if (rc != 0)
-		return rc;
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd == -1 || fsync(fd) == -1)
-		return -errno;
-	return 0;
-}
-
 static int
 open_temp(const char *temp, const struct files_owner *owner, int *ret_fd)
 {
@@ -74,14 +43,6 @@ open_temp(const char *temp, const struct files_owner *owner, int *ret_fd)
 	return 0;
 }
 
-static int
-put_in_place(const char *temp, const char *path, int fd)
-{
-	if (fsync(fd) == -1 || rename(temp, path) == -1)
-		return -errno;
-	return sync_folder(path);
-}
-
 int
 files_write_atomic(const char *path, const char *text, size_t len)
 {
@@ -94,8 +55,8 @@ files_write_atomic(const char *path, const char *text, size_t len)
 		rc = open_temp(temp, &root, &fd);
 	if (rc == 0)
 		rc = fd_write_all(fd, text, len);
-	if (rc == 0)
-		rc = put_in_place(temp, path, fd);
+	if (rc == 0 && rename(temp, path) == -1)
+		rc = -errno;
 	if (rc != 0)
 		(void)unlink(temp);
 	return rc;
@@ -135,8 +96,8 @@ files_copy_atomic(const char *path, int src_fd, const struct files_owner *owner)
 		rc = open_temp(temp, owner, &fd);
 	if (rc == 0)
 		rc = copy_all(fd, src_fd, UINT64_MAX);
-	if (rc == 0)
-		rc = put_in_place(temp, path, fd);
+	if (rc == 0 && rename(temp, path) == -1)
+		rc = -errno;
 	if (rc != 0)
 		(void)unlink(temp);
 	return rc;
@@ -189,6 +150,17 @@ make_one(const char *path, mode_t mode)
 	if (lstat(path, &st) == -1)
 		return -errno;
 	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
+/* The first len bytes of path. -ENAMETOOLONG if they do not fit. */
+static int
+cut_path(const char *path, size_t len, char buf[PATH_SIZE])
+{
+	if (len >= PATH_SIZE)
+		return -ENAMETOOLONG;
+	memcpy(buf, path, len);
+	buf[len] = '\0';
+	return 0;
 }
 
 /* Those above: readable, as system folders are; ones that exist stay. */

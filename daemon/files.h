@@ -1,7 +1,9 @@
 /*
  * Files and folders of the supervisor. Whole or not at all: a new content goes
- * beside the old one, is synced, and takes its name. Contents that come in a
- * descriptor (policies, keys) are copied by the kernel and not read here.
+ * beside the old one and takes its name. Nothing is synced to disk: what is
+ * kept here is for a later supervisor of the same boot, and ends with it.
+ * Contents that come in a descriptor (policies, keys) are copied by the kernel
+ * and not read here.
  */
 #ifndef TAPWARD_DAEMON_FILES_H
 #define TAPWARD_DAEMON_FILES_H

@@ -162,8 +162,9 @@ init_parts(struct supervisor *sv, struct err *err)
 	sv->base = event_base_new();
 	if (sv->base == NULL)
 		return err_os(err, -ENOMEM, "event loop");
-	compiler_init(&sv->compiler, sv);
-	rc = pool_init(&sv->pool, sv);
+	rc = compiler_init(&sv->compiler, sv);
+	if (rc == 0)
+		rc = pool_init(&sv->pool, sv);
 	for (size_t i = 0; rc == 0 && i < SERVICE_COUNT; i++)
 		rc = service_init(&sv->services[i], sv, service_specs[i]);
 	if (rc == 0)

@@ -11,6 +11,7 @@
 
 #define REFILL_PAUSE_MIN_MS 1
 #define REFILL_PAUSE_MAX_MS 5000
+#define REFILL_YIELD_MS 10
 
 struct pool_entry {
 	TAILQ_ENTRY(pool_entry) entry;
@@ -157,6 +158,11 @@ on_refill(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (p->count >= p->sv->config->host->pool)
 		return;
+	/* Making one takes the loop for tens of milliseconds. */
+	if (p->sv->creating > 0 && pool_ready_count(p) > 0) {
+		refill_after(p, REFILL_YIELD_MS);
+		return;
+	}
 	if (add_entry(p) != 0) {
 		fall_back(p);
 		return;

@@ -42,6 +42,7 @@ struct supervisor {
 
 	LIST_HEAD(, sandbox) sandboxes;
 	unsigned int sandbox_count;
+	unsigned int creating; /* somebody waits: what can wait does */
 	uint64_t last_generation;
 
 	bool audit_can_write; /* as the recorder last said */

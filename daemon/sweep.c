@@ -71,37 +71,49 @@ sweep_peers(struct supervisor *sv)
 	(void)files_each(path, sweep_peer, sv);
 }
 
-/* The namespace of that name is the one that was noted. */
-static bool
-is_noted(struct supervisor *sv, const char *name, const char *netns)
+/*
+ * Only if it is the one that was noted; or if the name is a file that no
+ * namespace was bound to yet, or any longer. 0 or -errno.
+ */
+static int
+sweep_namespace(struct supervisor *sv, const char *name)
 {
 	AUTO_CLOSE int fd = -1;
 	char path[SUPERVISOR_PATH_SIZE], text[32], found[32];
+	char netns[NETNS_NAME_SIZE];
 	uint64_t inode;
+	int rc;
 
+	(void)snprintf(netns, sizeof(netns), "%s%s", NETNS_PREFIX, name);
 	supervisor_run_path(sv, path, "sandboxes/%s/netns", name);
-	if (files_read_text(path, text, sizeof(text)) != 0 ||
-	    netns_name_open(netns, &fd) != 0 || netns_inode(fd, &inode) != 0)
-		return false;
+	if (files_read_text(path, text, sizeof(text)) != 0)
+		return 0;
+	rc = netns_name_open(netns, &fd);
+	if (rc == -EINVAL)
+		return netns_name_remove(netns);
+	if (rc == 0)
+		rc = netns_inode(fd, &inode);
+	if (rc != 0)
+		return rc == -ENOENT ? 0 : rc;
 	(void)snprintf(found, sizeof(found), "%" PRIu64 "\n", inode);
-	return strcmp(text, found) == 0;
+	if (strcmp(text, found) != 0)
+		return 0;
+	return sandbox_net_sweep(&sv->host, &sv->plan, netns);
 }
 
 void
 sweep_sandbox(struct supervisor *sv, const char *name)
 {
-	char path[SUPERVISOR_PATH_SIZE], netns[NETNS_NAME_SIZE];
-	int rc = 0;
+	char path[SUPERVISOR_PATH_SIZE];
+	int rc;
 
 	log_info("sweep", "sandbox=%s was half made", name);
 	supervisor_run_path(sv, path, "peer/s.%s", name);
 	end_listener(sv, path);
 	(void)unlink(path);
-	(void)snprintf(netns, sizeof(netns), "%s%s", NETNS_PREFIX, name);
-	if (is_noted(sv, name, netns))
-		rc = sandbox_net_sweep(&sv->host, &sv->plan, netns);
+	rc = sweep_namespace(sv, name);
 	if (rc != 0)
-		log_err("sweep", "%s: %s", netns, strerror(-rc));
+		log_err("sweep", "namespace of %s: %s", name, strerror(-rc));
 	supervisor_run_path(sv, path, "sandboxes/%s", name);
 	rc = files_remove_dir(path);
 	if (rc != 0)
