@@ -126,6 +126,15 @@ record(struct gate *g, const struct dns_query *q, const struct verdict *v)
 	wr_u8(&w, (uint8_t)v->reason);
 	/* A denied name is one record, whatever is asked about it. */
 	wr_text(&w, q->text);
+	/*
+	 * An answer asks nobody and opens nothing, so it is given even while
+	 * nothing can be written down: the guest then reads in an answer of
+	 * HTTP that the audit log is why it is refused.
+	 */
+	if (!audit_is_ready(g)) {
+		g->dns->unrecorded++;
+		return;
+	}
 	if (told_before(g->dns, (struct span){ w.buf, w.len }, now_ms))
 		return;
 	if (bucket_take(&g->dns->records, now_ms))
@@ -227,10 +236,6 @@ answer_question(struct gate *g, const struct dns_query *q,
 		.credential = "" };
 	struct verdict v;
 
-	if (!audit_is_ready(g)) {
-		refuse(ret, DNS_RCODE_SERVFAIL, REASON_AUDIT_UNAVAILABLE);
-		return;
-	}
 	if (q->host_status != HOST_NAME) {
 		answer_no_name(q, ret);
 		record(g, q, &none);

@@ -13,7 +13,8 @@ class Sandbox:
         self.world = world
         self.guest = Namespace(world.guest_name())
         world.closers.append(self.guest.close)
-        self.name = name or f"s{world.sandboxes}"
+        # Names of namespaces are the machine's: other worlds have others.
+        self.name = name or f"s{world.id}-{world.sandboxes}"
         self.policy = world.file(f"{self.name}.ini", policy)
         self.created = world.cli(
             "create", self.name, "--policy", self.policy, "--device", "veth",

@@ -85,7 +85,7 @@ class World:
         ceiling_file = "none"
         if ceiling is not None:
             ceiling_file = self.file("ceiling.ini", ceiling)
-        base = 2000000000 + (os.getpid() % 1000) * 100000 + _serial[0] * 5000
+        self.uid_first = base = 2000000000 + (os.getpid() % 1000) * 100000 + _serial[0] * 5000
         self.config = self.file("tapward.ini", CONFIG.format(
             folder=self.folder, uids=f"{base}-{base + 4095}", pool=pool,
             resolver=resolver or RESOLVER, ca=self.authority.ca, net=NET,

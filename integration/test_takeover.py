@@ -1,0 +1,778 @@
+"""A gate that was taken over reaches what its policy names, and no more.
+
+hostile_gate.c stands in for tapward-gate in a copy of the installed tree. The
+sandboxes named hostile-* have a gate that does what their guest says; the
+others have the gate as it is, and must not notice.
+"""
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+from harness import memory, shell
+from harness.claims import claim, contains, equal, lacks, until
+from harness.origins import Nginx, RawOrigin
+from harness.steady import Steady
+from harness.taken import (REASONS, TYPES, Died, Taken, audit_body, dial_body,
+                           lease_body, packet, str16)
+from harness.world import BUILD, TREE, World
+
+NAMES = {
+    "open.example.com": "10.201.0.10",
+    "plain.example.com": "10.201.0.10",
+    "other.example.com": "10.201.0.11",
+    "third.example.com": "10.201.0.10",
+    "loop.example.com": "127.0.0.1",
+    "evil.example.com": "10.201.0.66",
+}
+
+POLICY = """\
+[policy]
+version = 1
+
+[allow open]
+host       = open.example.com
+method     = GET, HEAD
+path       = /v1/**
+credential = shared
+
+[allow third]
+host       = third.example.com
+credential = foreign
+
+[allow plain]
+host   = plain.example.com
+port   = 80
+scheme = http
+
+[allow loop]
+host = loop.example.com
+"""
+
+NARROW = """\
+[policy]
+version = 1
+
+[allow third]
+host = third.example.com
+"""
+
+VICTIM = """\
+[policy]
+version = 1
+
+[allow other]
+host       = other.example.com
+credential = vault
+"""
+
+CREDENTIALS = """
+[credential shared]
+kind   = static
+value  = file:{folder}/shared
+host   = open.example.com
+apply  = bearer
+method = GET, HEAD
+path   = /v1/**
+grant  = hostile-* user:root
+
+[credential spare]
+kind   = static
+value  = file:{folder}/spare
+host   = open.example.com
+apply  = header:x-spare
+grant  = hostile-* user:root
+
+[credential foreign]
+kind   = static
+value  = file:{folder}/foreign
+host   = third.example.com
+apply  = bearer
+grant  = ci-* user:root
+
+[credential vault]
+kind   = static
+value  = file:{folder}/vault
+host   = other.example.com
+apply  = header:x-token
+grant  = victim user:root
+"""
+
+SHARED = "shared-" + secrets.token_hex(16)
+# What no byte of may come to the hostile gate.
+KEPT = {name: f"{name}-" + secrets.token_hex(16)
+        for name in ("spare", "foreign", "vault")}
+SERVICES = ("dialler", "broker", "recorder", "api")
+
+_world = {}
+
+
+def tree_with_hostile_gate(folder):
+    """A copy of the installation, with the stand-in where its gate was."""
+    tree = f"{folder}/tree"
+    shutil.copytree(TREE, tree, symlinks=True)
+    gate = f"{tree}/libexec/tapward/tapward-gate"
+    os.unlink(gate)
+    shutil.copy2(f"{BUILD}/integration/hostile_gate", gate)
+    return tree
+
+
+class Wire:
+    """What leaves the host: everything that its uplink carries."""
+
+    KNOWN = {"10.201.0.10", "10.201.0.11", "10.201.0.53", "10.201.0.1"}
+
+    def __init__(self, w):
+        self.path = f"{w.folder}/uplink.pcap"
+        self.process = subprocess.Popen(
+            w.host.plain(["tcpdump", "-U", "-nn", "-i", "uplink", "-w",
+                          self.path]), stderr=subprocess.DEVNULL)
+        until(lambda: os.path.exists(self.path)
+              and os.path.getsize(self.path) > 0, 10, "tcpdump captures")
+
+    def targets(self):
+        """(addresses asked for or sent to, TCP ports dialled)."""
+        text = shell.run(["tcpdump", "-nn", "-r", self.path,
+                          "arp or src host 10.201.0.1"]).out
+        addresses = set(re.findall(r"who-has ([\d.]+)", text))
+        to = re.findall(r"IP [\d.]+ > (\d+\.\d+\.\d+\.\d+)(?:\.(\d+))?: (.*)",
+                        text)
+        addresses |= {row[0] for row in to}
+        return addresses, {(row[0], int(row[1])) for row in to
+                           if row[2].startswith("Flags [S]")}
+
+    def close(self):
+        shell.stop(self.process)
+
+
+def world():
+    if not _world:
+        w = World(NAMES, start=False)
+        w.tree = tree_with_hostile_gate(w.folder)
+        for name, value in {"shared": SHARED, **KEPT}.items():
+            w.file(name, value + "\n", 0o600)
+        with open(w.config, "a", encoding="ascii") as f:
+            f.write(CREDENTIALS.format(folder=w.folder))
+        # So that a packet to anywhere would be seen, and not fail for want
+        # of a route.
+        shell.run(["ip", "-n", w.host.name, "route", "add", "default", "dev",
+                   "uplink"]).ok()
+        cert, key = w.authority.issue(*NAMES)
+        w.own(Nginx(w.net, f"{w.folder}/nginx", f"""
+          server {{ listen 10.201.0.10:443 ssl; listen 10.201.0.11:443 ssl;
+            listen 10.201.0.10:80; listen 10.201.0.10:8443 ssl;
+            ssl_certificate {cert}; ssl_certificate_key {key};
+            location / {{ return 200 "origin $uri\\n"; }} }}"""))
+        evil = [w.own(RawOrigin(w.net, "10.201.0.66", port,
+                                lambda peer, record: None))
+                for port in (22, 53, 80, 443)]
+        wire = w.own(Wire(w))
+        w.start()
+        _world.update(w=w, evil=evil, wire=wire,
+                      victim=w.sandbox(VICTIM, "victim"))
+        hostile = w.sandbox(POLICY, "hostile-1")
+        _world["taken"] = w.own(Taken(w, hostile))
+    return _world["w"], _world["taken"], _world["victim"]
+
+
+def status(w):
+    return json.loads(w.cli("status", "--json").ok().out)
+
+
+def service_pids(w):
+    pids = {p["role"]: p["pid"] for p in status(w)["processes"]}
+    return {role: pids[role] for role in SERVICES}
+
+
+def gate_pid(w, s):
+    return json.loads(w.cli("show", s.name, "--json").ok().out)["gate_pid"]
+
+
+def renew(w, taken):
+    """Another gate in its place, with channels that are whole."""
+    before = gate_pid(w, taken.s)
+    try:
+        os.kill(before, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    return taken.renewed(before)
+
+
+def victim_works(victim):
+    got = victim.curl("https://other.example.com/x")
+    equal(got.out, "origin /x\n", repr(got))
+
+
+def nothing_reached():
+    """Of all that it tried: nothing was looked up, dialled or learned."""
+    w, taken, _ = world()
+    asked = set(w.resolver.queries())
+    allowed = set(NAMES) - {"evil.example.com"}
+    assert asked <= allowed, f"names that were looked up: {asked - allowed}"
+    for origin in _world["evil"]:
+        equal(len(origin.seen), 0, "connections to the origin nobody allowed")
+    addresses, dialled = _world["wire"].targets()
+    assert addresses <= Wire.KNOWN, f"addresses on the wire: {addresses}"
+    allowed = {("10.201.0.10", 443), ("10.201.0.10", 80), ("10.201.0.11", 443)}
+    assert dialled <= allowed, f"connections: {dialled - allowed}"
+    for name, value in KEPT.items():
+        lacks(bytes(taken.received), value.encode(), f"secret {name}")
+
+
+@claim("a taken gate is confined as the gate is, and what its policy allows works in it")
+def _():
+    w, taken, victim = world()
+    pid = taken.pid()
+    equal(pid, gate_pid(w, taken.s), "the process that answers")
+    reason, fd = taken.dial("plain.example.com", 80, "http")
+    equal(reason, "")
+    request = b"GET /v1/x HTTP/1.0\r\nHost: plain.example.com\r\n\r\n"
+    taken.call("write", fd, request, len(request))
+    def answer():
+        rc, data = taken.call("read", fd, "b:4096")
+        return rc.isdigit() and data
+    contains(until(answer, 5, "the origin's answer"), b"origin /v1/x")
+    reason, body = taken.lease("shared", "open.example.com", path="/v1/x")
+    equal(reason, "")
+    contains(body, SHARED.encode(), "the lease that it was granted")
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        said = f.read()
+    for line in ("NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000",
+                 "CapBnd:\t0000000000000000", "Groups:\t \n"):
+        contains(said, line)
+    contains(os.readlink(f"/proc/{pid}/root"), f"{w.folder}/run")
+    victim_works(victim)
+
+
+# host, port, scheme; the first are shaped as an honest gate would
+REFUSED_DIALS = [
+    ("evil.example.com", 443, "https"),
+    ("other.example.com", 443, "https"),  # the other sandbox's
+    ("www.open.example.com", 443, "https"),
+    ("example.com", 443, "https"),
+    ("open.example.com.evil.example.com", 443, "https"),
+    ("open.example.com", 80, "http"),
+    ("open.example.com", 443, "tcp"),     # to speak past TLS
+    ("open.example.com", 443, "http"),
+    ("open.example.com", 8443, "https"),
+    ("open.example.com", 22, "tcp"),
+    ("plain.example.com", 80, "tcp"),
+    ("plain.example.com", 80, "https"),
+    ("plain.example.com", 443, "https"),
+    ("loop.example.com", 443, "https"),   # allowed, and not its to have
+    ("localhost", 443, "https"),
+    ("foo.localhost", 443, "https"),
+    ("metadata", 80, "http"),
+]
+
+ODD_DIALS = [
+    (b"open.example.com\0.evil.example.com", 443, 0),
+    (b"evil.example.com\0", 443, 0),
+    (b"open.example.com.", 443, 0),
+    (b"OPEN.example.com", 443, 0),
+    (b"open.example.com:443", 443, 0),
+    (b"open.example.com@evil.example.com", 443, 0),
+    (b"evil.example.com/open.example.com", 443, 0),
+    (b"open..example.com", 443, 0),
+    (b"-open.example.com", 443, 0),
+    (b"op\xe9n.example.com", 443, 0),
+    (b"open.example.com\r\nx", 443, 0),
+    (b"", 443, 0),
+    (b"a" * 64 + b".example.com", 443, 0),
+    (b"a." * 127 + b"example.com", 443, 0),
+    (b"10.201.0.66", 443, 0),
+    (b"10.201.0.10", 443, 0),
+    (b"2130706433", 443, 0),
+    (b"0x7f.1", 443, 0),
+    (b"127.1", 443, 0),
+    (b"169.254.169.254", 80, 1),
+    (b"[::1]", 443, 0),
+    (b"::1", 443, 0),
+    (b"open.example.com", 0, 0),
+    (b"open.example.com", 443, 3),
+    (b"open.example.com", 443, 255),
+]
+
+
+@claim("dials that its policy does not name: refused, nothing asked, nothing sent")
+def _():
+    w, taken, victim = world()
+    for host, port, scheme in REFUSED_DIALS:
+        got = taken.dial(host, port, scheme)
+        assert got is not None, f"{host}:{port} {scheme} cost it the channel"
+        assert got[0] and got[1] is None, f"{host}:{port} {scheme}: {got}"
+    # Its own say is not needed: whom it asked for is in the log.
+    w.audited("hostile-1", event="connect", host="evil.example.com",
+              verdict="deny", reason="no-rule")
+    w.audited("hostile-1", event="connect", host="loop.example.com",
+              verdict="deny", reason="private-address")
+    nothing_reached()
+    victim_works(victim)
+    return f"{len(REFUSED_DIALS)} dials"
+
+
+@claim("dials that no honest gate writes cost it the channel, and reach nothing")
+def _():
+    w, taken, victim = world()
+    before = service_pids(w)
+    for host, port, scheme in ODD_DIALS:
+        got = taken.dial(host, port, scheme)
+        if got is None:
+            renew(w, taken)
+        else:
+            assert got[0] and got[1] is None, f"{host}:{port} {scheme}: {got}"
+    reason, fd = taken.dial("plain.example.com", 80, "http")
+    assert reason == "" and fd is not None, "a new gate dials again"
+    nothing_reached()
+    equal(service_pids(w), before, "the services")
+    victim_works(victim)
+    return f"{len(ODD_DIALS)} dials"
+
+
+# credential, host, and what else is wrong
+REFUSED_LEASES = [
+    ("spare", "open.example.com", {"path": "/v1/x"}),    # not named
+    ("foreign", "third.example.com", {}),                # not granted
+    ("vault", "other.example.com", {}),                  # another's
+    ("vault", "open.example.com", {"path": "/v1/x"}),
+    ("nobody", "open.example.com", {"path": "/v1/x"}),
+    ("shared", "other.example.com", {"path": "/v1/x"}),
+    ("shared", "evil.example.com", {"path": "/v1/x"}),
+    ("shared", "third.example.com", {"path": "/v1/x"}),
+    ("shared", "open.example.com", {"port": 8443, "path": "/v1/x"}),
+    ("shared", "open.example.com", {"port": 80, "scheme": 1, "path": "/v1/x"}),
+    ("shared", "open.example.com", {"scheme": 1, "path": "/v1/x"}),
+    ("shared", "open.example.com", {"scheme": 2, "path": "/v1/x"}),
+    ("shared", "open.example.com", {"method": "POST", "path": "/v1/x"}),
+    ("shared", "open.example.com", {"method": "get", "path": "/v1/x"}),
+    ("shared", "open.example.com", {"method": "TRACE", "path": "/v1/x"}),
+    ("shared", "open.example.com", {"path": "/v2/x"}),
+    ("shared", "open.example.com", {"path": "/"}),
+    ("shared", "open.example.com", {"path": "/v1/../v2/x"}),
+    ("shared", "open.example.com", {"path": "/v1/%2e%2e/v2/x"}),
+    ("shared", "open.example.com", {"path": "//v1/x"}),
+    ("shared", "open.example.com", {"path": b"/v1/\0x"}),
+    ("shared", "open.example.com", {"path": ""}),
+]
+
+ODD_LEASES = [
+    ("", "open.example.com", {}),
+    (b"shared\0", "open.example.com", {}),
+    ("shared", "OPEN.example.com", {"path": "/v1/x"}),
+    ("shared", b"open.example.com\0.evil.example.com", {"path": "/v1/x"}),
+    ("shared", "10.201.0.10", {"path": "/v1/x"}),
+    ("shared", "open.example.com", {"port": 0, "path": "/v1/x"}),
+    ("shared", "open.example.com", {"scheme": 7, "path": "/v1/x"}),
+    ("shared", "open.example.com", {"method": "", "path": "/v1/x"}),
+    ("shared", "open.example.com", {"method": "G" * 64, "path": "/v1/x"}),
+    ("shared", "open.example.com", {"path": "/v1/" + "x" * 8190}),
+    ("s" * 64, "open.example.com", {"path": "/v1/x"}),
+]
+
+
+@claim("leases that it was not granted, or for other than they are for: refused")
+def _():
+    w, taken, victim = world()
+    for credential, host, more in REFUSED_LEASES:
+        got = taken.lease(credential, host, **more)
+        assert got is not None, f"{credential} {host} {more}: channel lost"
+        assert got[0] and len(got[1]) == 1, f"{credential} {host} {more}: {got}"
+    for credential, host, more in ODD_LEASES:
+        got = taken.lease(credential, host, **more)
+        if got is None:
+            renew(w, taken)
+        else:
+            assert got[0] and len(got[1]) == 1, f"{credential} {host} {more}"
+    w.audited("hostile-1", event="lease", verdict="deny", credential="vault",
+              reason="credential-misuse")
+    nothing_reached()
+    victim_works(victim)
+    return f"{len(REFUSED_LEASES) + len(ODD_LEASES)} requests"
+
+
+def bad_packets(which):
+    """Of which none is one that a gate may send there."""
+    good = {"dialler": ("MSG_DIAL", dial_body("open.example.com", 443, 0)),
+            "broker": ("MSG_LEASE_REQUEST",
+                       lease_body("shared", "open.example.com", path="/v1/x")),
+            "recorder": ("MSG_AUDIT", audit_body("connect")),
+            "supervisor": ("MSG_GATE_POLICY_ACK", str16("0" * 64))}[which]
+    kind, body = good
+    rows = [
+        (b"", 0), (b"\1", 0), (b"\1\0\0\x10\0\0\0", 0),
+        (packet(kind, 7, body, version=2), 0),
+        (packet(kind, 7, body + b"x"), 0),
+        (packet(kind, 7, body[:-1]), 0),
+        (packet(kind, 7, body, fds=1), 0),
+        (packet(kind, 7, body), 1),
+        (packet(kind, 7, body, fds=1), 1),
+        (packet(kind, 7, body, fds=16), 16),
+        (packet(kind, 7, body, fds=60), 60),
+        (packet(kind, 7, body + b"x" * 20000), 0),
+        (packet(kind, 7, b"\xff" * 200000), 0),
+        (packet(0, 7), 0), (packet(65535, 7), 0), (packet(kind, 7), 0),
+    ]
+    if which != "recorder":
+        rows.append((packet(kind, 7, b"\xff" * len(body)), 0))
+    others = {"MSG_DIAL", "MSG_DIAL_CANCEL", "MSG_LEASE_REQUEST", "MSG_AUDIT",
+              "MSG_GATE_POLICY_ACK", "MSG_GATE_STATUS_ANSWER",
+              "MSG_HELLO", "MSG_GATE_READY"}
+    mine = {"dialler": {"MSG_DIAL", "MSG_DIAL_CANCEL"},
+            "broker": {"MSG_LEASE_REQUEST"}, "recorder": {"MSG_AUDIT"},
+            "supervisor": {"MSG_HELLO", "MSG_GATE_READY",
+                           "MSG_GATE_POLICY_ACK", "MSG_GATE_STATUS_ANSWER"}}
+    # Words of the supervisor, of other services, of the api.
+    for kind in sorted(others - mine[which]):
+        rows.append((packet(kind, 7), 0))
+    victim = str16("victim") + struct.pack(">Q", 1)
+    for kind, fds in (("MSG_DIALLER_CONFIG", 0), ("MSG_DIALLER_ATTACH", 3),
+                      ("MSG_DIALLER_DETACH", 0), ("MSG_BROKER_ATTACH", 3),
+                      ("MSG_BROKER_CREDENTIAL", 1), ("MSG_BROKER_DETACH", 0),
+                      ("MSG_RECORDER_LOG", 1), ("MSG_RECORDER_DETACH", 0),
+                      ("MSG_RECORDER_READ", 1), ("MSG_RECORDER_ATTACH", 1),
+                      ("MSG_API_REQUEST", 0), ("MSG_GATE_START", 6),
+                      ("MSG_GATE_SOCKETS", 5), ("MSG_CA_MADE", 2)):
+        rows.append((packet(kind, 7, victim + b"\0", fds=fds), fds))
+    return rows
+
+
+def channel_ends(taken, which):
+    if which == "supervisor":
+        # Read by the gate's own loop: it is ended with its channel.
+        before = taken.pid()
+        taken.renewed(before, 10)
+        return
+    end = time.monotonic() + 10
+    while taken.drain(which):
+        assert time.monotonic() < end, f"the channel to the {which} stays"
+
+
+def end_of(taken, which, data, fds):
+    """Sends it, and waits until it has cost the sender the channel."""
+    before = taken.pid()
+    word = taken.send(which, data, fds)
+    assert word in ("0", "EPIPE", "ECONNRESET"), f"{which}: {word}"
+    try:
+        if which == "supervisor":
+            taken.renewed(before, 10)
+            return
+        def ended():
+            return not taken.drain(which)
+        until(ended, 10, f"the channel to the {which} ends after "
+              f"{data[:40].hex()} with {fds} descriptors")
+    except Died:
+        pass
+
+
+@claim("packets that are not its to send cost it the channel, and nobody else anything")
+def _():
+    w, taken, victim = world()
+    pids = service_pids(w)
+    open_before = {role: memory.fds(pid) for role, pid in pids.items()}
+    open_before["tapwardd"] = memory.fds(w.daemon.pid)
+    restarts = gate_pid(w, victim)
+    count = 0
+    for which in ("dialler", "broker", "recorder", "supervisor"):
+        for data, fds in bad_packets(which):
+            before = taken.pid()
+            end_of(taken, which, data, fds)
+            count += 1
+            if which != "supervisor":
+                os.kill(before, signal.SIGKILL)
+                taken.renewed(before)
+        victim_works(victim)
+    equal(service_pids(w), pids, "the services")
+    equal(gate_pid(w, victim), restarts, "the other sandbox's gate")
+    pids["tapwardd"] = w.daemon.pid
+    for role, pid in pids.items():
+        until(lambda: memory.fds(pid) <= open_before[role] + 2, 10,
+              f"descriptors of {role}: {memory.fds(pid)}, before "
+              f"{open_before[role]}")
+    nothing_reached()
+    return f"{count} packets"
+
+
+@claim("what it writes down stands under its own name; what it may not say ends its channel")
+def _():
+    w, taken, victim = world()
+    forged = '","sandbox":"victim","event":"lifecycle","x":"\n{"seq":1}\x1b['
+    for host in (forged, "victim", 'a"b\\c'):
+        equal(taken.send("recorder", packet("MSG_AUDIT", 0, audit_body(
+            "request", verdict=2, reason="", host=host, detail=forged,
+            path=forged.encode() + b"\xff\0", method="GET"))), "0")
+    record = until(lambda: w.audit("hostile-1", event="request"), 5,
+                   "its record is in the log")[0]
+    equal(record["generation"], json.loads(
+        w.cli("show", "hostile-1", "--json").ok().out)["generation"])
+    for name in ("event", "sandbox"):
+        equal([r for r in w.audit("victim", event="request")
+               if "seq" in str(r.get("host"))], [], name)
+    with open(f"{w.folder}/log/audit.jsonl", "rb") as f:
+        text = f.read()
+    assert all(c == 10 or 32 <= c <= 126 for c in text), "printable ASCII"
+    count = len(w.audit("victim"))
+    # Life cycles are the supervisor's; so is who a record is about.
+    about = str16("victim") + struct.pack(">Q", 1) + str16("")
+    for kind, body in (
+            ("MSG_AUDIT", audit_body("lifecycle", detail="removed", reason="")),
+            ("MSG_RECORDER_EVENT", about + audit_body("connect")),
+            ("MSG_RECORDER_POLICY", about), ("MSG_RECORDER_DETACH", about)):
+        before = taken.pid()
+        end_of(taken, "recorder", packet(kind, 0, body), 0)
+        os.kill(before, signal.SIGKILL)
+        taken.renewed(before)
+    equal(len(w.audit("victim")), count, "records of the other sandbox")
+    lacks([r["detail"] for r in w.audit("hostile-1", event="lifecycle")],
+          "removed")
+    contains(w.cli("log", "--verify").ok().out, "unbroken")
+
+
+SOCK = (socket.AF_INET, socket.SOCK_STREAM, 0)
+# Each would be a step out, and ends the process.
+FORBIDDEN = [
+    ("socket", *SOCK), ("socketpair", 1, 1, 0, "b:8"),
+    ("connect", 3, b"\2\0\1\xbb\x0a\xc9\0\x42" + b"\0" * 8, 16),
+    ("bind", 3, b"\2\0\1\xbb" + b"\0" * 12, 16), ("listen", 3, 5),
+    ("open", b"/etc/passwd", 0), ("openat", -100, b"/dev/urandom", 0),
+    ("openat2", -100, b"/", "b:24", 24), ("creat", b"/x", 0o644),
+    ("execve", b"/bin/sh", 0, 0), ("execveat", 0, b"", 0, 0, 0x1000),
+    ("fork",), ("clone", 17, 0), ("clone3", "b:88", 88), ("vfork",),
+    ("ptrace", 16, 1, 0, 0), ("kill", 1, 9), ("tgkill", 1, 1, 9),
+    ("tkill", 1, 9), ("pidfd_open", 1, 0), ("process_vm_readv", 1, 0, 0, 0, 0, 0),
+    ("setuid", 0), ("prctl", 4, 1), ("seccomp", 0, 0, 0), ("chroot", b"/"),
+    ("setns", 3, 0), ("unshare", 0x10000000), ("mount", 0, b"/", 0, 0, 0),
+    ("memfd_create", b"x", 0), ("bpf", 0, 0, 0), ("userfaultfd", 0),
+    ("io_uring_setup", 8, "b:128"), ("perf_event_open", "b:128", 0, -1, -1, 0),
+    ("keyctl", 0, 0), ("open_by_handle_at", 3, "b:16", 0),
+    ("ioctl", 0, 0x5401, 0), ("fcntl", 0, 1031, 1 << 20), ("dup2", 0, 9),
+    ("mmap", 0, 4096, 7, 0x22, -1, 0), ("mprotect", 4096, 4096, 4),
+    ("0x40000029", *SOCK),  # the same call by the x32 ABI
+    ("call32", 102, 1, 0, 0),
+]
+
+
+@claim("system calls that the gate has no need of end it, and it is replaced")
+def _():
+    w, taken, victim = world()
+    gate = gate_pid(w, victim)
+    began = time.monotonic()
+    for name, *args in FORBIDDEN:
+        before = taken.pid()
+        try:
+            if name == "call32":
+                got = taken.ask(name, *args)
+            else:
+                got = taken.call(name, *args)
+        except Died:
+            taken.renewed(before)
+            continue
+        raise AssertionError(f"{name} {args}: {got}, and it lives")
+    took = time.monotonic() - began
+    equal(gate_pid(w, victim), gate, "the other sandbox's gate")
+    victim_works(victim)
+    taken.s.audited(event="lifecycle", reason="gate-restart")
+    nothing_reached()
+    return f"{len(FORBIDDEN)} calls, a gate again after {took / len(FORBIDDEN) * 1000:.0f} ms on average"
+
+
+def sockaddr(address, port):
+    return struct.pack("=H", socket.AF_INET) + struct.pack(">H", port) + \
+        socket.inet_aton(address) + b"\0" * 8
+
+
+def sockets_of(taken, pid):
+    """Its internet sockets: {descriptor}."""
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:"):
+            rc, room = taken.call("getsockopt", fd, socket.SOL_SOCKET, 39,
+                                  "b:4", struct.pack("=I", 4))
+            if rc == "0" and struct.unpack("=I", room)[0] == socket.AF_INET:
+                found.add(int(fd))
+    return found
+
+
+@claim("calls that the gate needs do not turn its sockets elsewhere")
+def _():
+    w, taken, victim = world()
+    pid = taken.pid()
+    reason, dialled = taken.dial("plain.example.com", 80, "http")
+    equal(reason, "")
+    evil = sockaddr("10.201.0.66", 443)
+    resolver = sockaddr("10.201.0.53", 53)
+    query = (b"\1\1\1\0\0\1\0\0\0\0\0\0\4evil\7example\3com\0\0\1\0\1")
+    own = sockets_of(taken, pid)
+    assert dialled in own and len(own) >= 6, own
+    fastopen = 0x20000000
+    for fd in sorted(own):
+        # What is not connected, or can be made so, could be sent elsewhere.
+        for flags in (0x40, fastopen | 0x40):
+            taken.call("sendto", fd, query, len(query), flags, evil, 16)
+            taken.call("sendto", fd, query, len(query), flags, resolver, 16)
+            taken.call("sendto", fd, b"x", 1, flags, b"\0" * 16, 16)
+            taken.call("sendto", fd, query, len(query), flags, evil, 16)
+        for level, option, value in (
+                (socket.SOL_SOCKET, 36, 1),             # SO_MARK
+                (socket.SOL_SOCKET, 33, 1),             # SO_SNDBUFFORCE
+                (socket.SOL_IP, socket.IP_TRANSPARENT, 1),
+                (socket.SOL_TCP, 19, 1)):               # TCP_REPAIR
+            got, _ = taken.call("setsockopt", fd, level, option,
+                                struct.pack("=I", value), 4)
+            assert got in ("EPERM", "EOPNOTSUPP", "ENOPROTOOPT") or (
+                option == socket.IP_TRANSPARENT and fd != dialled), \
+                f"setsockopt {level} {option} on {fd}: {got}"
+    # An end that is shut, or reset, is not a new beginning.
+    taken.call("shutdown", dialled, 2)
+    for _ in range(20):
+        taken.call("sendto", dialled, query, len(query), fastopen | 0x40, evil,
+                   16)
+    nothing_reached()
+    equal(taken.call("mmap", 0, 4 << 30, 3, 0x22, -1, 0)[0], "ENOMEM")
+    renew(w, taken)
+    victim_works(victim)
+
+
+FLOOD_MS = 2500
+
+
+@claim("floods of each channel: others are served, memory and log stay bounded")
+def _():
+    w, taken, victim = world()
+    pids = dict(service_pids(w), tapwardd=w.daemon.pid)
+    before = {role: (memory.fds(pid), memory.resident(pid))
+              for role, pid in pids.items()}
+    log = f"{w.folder}/log/audit.jsonl"
+    size = os.path.getsize(log)
+    said = []
+    steady = Steady(w, victim, "other.example.com", "/x")
+    floods = [
+        ("dialler", packet("MSG_DIAL", 7, dial_body("evil.example.com", 443, 0)), 0),
+        ("dialler", packet("MSG_DIAL_CANCEL", 7), 0),
+        ("broker", packet("MSG_LEASE_REQUEST", 7, lease_body(
+            "vault", "other.example.com", path="/" + "x" * 8000)), 0),
+        ("broker", packet("MSG_LEASE_REQUEST", 7, lease_body(
+            "shared", "open.example.com", path="/v1/x")), 0),
+        ("recorder", packet("MSG_AUDIT", 0, audit_body(
+            "request", host="x" * 255, path="y" * 1024, detail="z" * 256)), 0),
+        ("recorder", packet("MSG_AUDIT", 0, audit_body("dns"), fds=1), 16),
+        ("supervisor", packet("MSG_GATE_POLICY_ACK", 7, str16("0" * 64)), 0),
+    ]
+    try:
+        for which, data, fds in floods:
+            pid = taken.pid()
+            sent, _, error = taken.ask("flood", which, FLOOD_MS, fds, data.hex())
+            began = time.monotonic()
+            status(w)
+            answered = time.monotonic() - began
+            assert answered < 5, f"status took {answered:.1f} s"
+            said.append(f"{which} {sent} ({error})")
+            steady.more(1)
+            os.kill(pid, signal.SIGKILL)
+            taken.renewed(pid)
+        steady.more()
+    finally:
+        steady.close()
+    said.append(steady.stop(limit=5))
+    for role, pid in pids.items():
+        until(lambda: memory.fds(pid) <= before[role][0] + 4, 10,
+              f"descriptors of {role} are back")
+        grown = memory.resident(pid) - before[role][1]
+        assert grown < 64 << 20, f"{role} grew by {grown >> 20} MiB"
+    equal(dict(service_pids(w), tapwardd=w.daemon.pid), pids)
+    # A burst of 20,000 and 2,000 a second of the longest records there are.
+    grown = os.path.getsize(log) - size
+    assert grown < 40000 * 2500 + 10000 * 600, f"the log grew by {grown >> 20} MiB"
+    until(lambda: [r for r in w.audit("hostile-1")
+                   if r.get("detail", "").startswith("overflow")], 10,
+          "the remainder is counted in a record")
+    contains(w.cli("log", "--verify").ok().out, "unbroken")
+    nothing_reached()
+    return "; ".join(said) + f"; log {grown >> 20} MiB"
+
+
+@claim("allowed dials without end: the dialler holds a bounded number, and drops them with the gate")
+def _():
+    w, taken, victim = world()
+    dialler = service_pids(w)["dialler"]
+    before = memory.fds(dialler)
+    steady = Steady(w, victim, "other.example.com", "/x")
+    most = 0
+    try:
+        pid = taken.pid()
+        body = dial_body("plain.example.com", 80, 1)
+        for number in range(1, 4001):
+            word = taken.ask("send", "dialler", 0,
+                             packet("MSG_DIAL", number, body).hex())[0]
+            if word == "EPIPE":
+                break
+            if number % 100 == 0:
+                most = max(most, memory.fds(dialler))
+        steady.more()
+        most = max(most, memory.fds(dialler))
+        os.kill(pid, signal.SIGKILL)
+        taken.renewed(pid)
+    finally:
+        steady.close()
+    assert most < before + 1400, f"descriptors of the dialler: {before}, {most}"
+    until(lambda: memory.fds(dialler) <= before + 4, 20,
+          "descriptors of the dialler are back")
+    return f"descriptors {before}, at most {most}; {steady.stop(limit=5)}"
+
+
+@claim("it says yes to a narrower policy and goes on as before: the others do not")
+def _():
+    w, taken, victim = world()
+    equal(taken.dial("plain.example.com", 80, "http")[0], "")
+    taken.s.reload(NARROW).ok()
+    equal(taken.dial("plain.example.com", 80, "http")[0], "no-rule")
+    got = taken.lease("shared", "open.example.com", path="/v1/x")
+    equal(got[0], "credential-misuse")
+    taken.s.reload(POLICY).ok()
+    equal(taken.dial("plain.example.com", 80, "http")[0], "")
+    victim_works(victim)
+
+
+@claim("it sees no other sandbox: not its network, not its memory, not its names")
+def _():
+    w, taken, victim = world()
+    pid, other = taken.pid(), gate_pid(w, victim)
+    for name in ("net",):
+        assert os.readlink(f"/proc/{pid}/ns/{name}") != \
+            os.readlink(f"/proc/{other}/ns/{name}")
+    def uid(p):
+        return os.stat(f"/proc/{p}").st_uid, os.stat(f"/proc/{p}/environ").st_uid
+    equal(uid(pid), (0, 0), "it is not dumpable")
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        mine = re.search(r"Uid:\t(\d+)", f.read()).group(1)
+    with open(f"/proc/{other}/status", encoding="ascii") as f:
+        assert mine != re.search(r"Uid:\t(\d+)", f.read()).group(1)
+    found, looked = memory.holds(
+        pid, *(v.encode() for v in KEPT.values()), b"other.example.com")
+    # The name it dialled itself lies where its commands came in.
+    found = [row for row in found if "other.ex" not in row or "[heap]" in row]
+    equal([row for row in found if "vault-" in row or "spare-" in row
+           or "foreign-" in row], [], "secrets in its memory")
+    assert looked > 1 << 20, looked
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        to = os.readlink(f"/proc/{pid}/fd/{fd}")
+        assert to.startswith(("socket:", "anon_inode:", "/memfd:", "/dev/null",
+                              w.log)), f"descriptor {fd} is {to}"
+
+
+@claim("the hostile sandbox is removed under fire, and nothing of it stays")
+def _():
+    w, taken, victim = world()
+    pid = taken.pid()
+    taken.s.rm().ok()
+    until(lambda: not os.path.exists(f"/proc/{pid}"), 10, "its gate is gone")
+    lacks(shell.run(["ip", "netns", "list"]).out, "tapward-hostile-1")
+    victim_works(victim)
+    nothing_reached()
+    w.close()
+    _world.clear()
