@@ -285,29 +285,7 @@ on_hello(struct conn *c, const struct tls_hello *hello)
 	judge_tls(c, hello);
 }
 
-static void
-peek(struct conn *c)
-{
-	struct peek p = conn_peek(c->fd, c->gate->scratch, GATE_SCRATCH_BYTES,
-	    c->gate->conns->gather);
-
-	switch (p.outcome) {
-	case PEEK_HELLO:
-		on_hello(c, &p.hello);
-		break;
-	case PEEK_MORE:
-		/* No more will come, and what came is not whole. */
-		if (c->is_closing)
-			conn_refuse(c, REASON_NO_SNI, 0, "closed in the hello");
-		break;
-	case PEEK_GONE:
-		conn_refuse(c, REASON_NO_SNI, 0, "closed before the hello");
-		break;
-	case PEEK_REFUSE:
-		conn_refuse(c, p.reason, p.alert, p.detail);
-		break;
-	}
-}
+static void peek(struct conn *c);
 
 static void
 on_guest(evutil_socket_t fd, short what, void *arg)
@@ -335,13 +313,38 @@ watch_guest(struct conn *c)
 }
 
 static void
+peek(struct conn *c)
+{
+	struct peek p = conn_peek(c->fd, c->gate->scratch, GATE_SCRATCH_BYTES,
+	    c->gate->conns->gather);
+
+	switch (p.outcome) {
+	case PEEK_HELLO:
+		on_hello(c, &p.hello);
+		break;
+	case PEEK_MORE:
+		/* No more will come, and what came is not whole. */
+		if (c->is_closing)
+			conn_refuse(c, REASON_NO_SNI, 0, "closed in the hello");
+		else if (!watch_guest(c))
+			conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0,
+			    "no memory");
+		break;
+	case PEEK_GONE:
+		conn_refuse(c, REASON_NO_SNI, 0, "closed before the hello");
+		break;
+	case PEEK_REFUSE:
+		conn_refuse(c, p.reason, p.alert, p.detail);
+		break;
+	}
+}
+
+/* Often all of it is there already, see gate.c on deferred accepts. */
+static void
 peek_start(struct conn *c)
 {
-	if (!watch_guest(c)) {
-		conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0, "no memory");
-		return;
-	}
 	conn_set_timeout(c, PEEK_MS, REASON_TIMEOUT);
+	peek(c);
 }
 
 /* --- relay --- */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +26,10 @@
 
 #define POLICY_A "[policy]\nversion = 1\n[allow a]\nhost = a.example.org\n"
 #define POLICY_B "[policy]\nversion = 1\n[allow b]\nhost = b.example.org\n"
+
+#define POLICY_TCP                                                             \
+	"[policy]\nversion = 1\n"                                              \
+	"[allow db]\nhost = db.example.org\nport = 5432\nscheme = tcp\n"
 
 /* --- instead of the inspected path, which needs a CA --- */
 
@@ -274,6 +279,37 @@ keeps_the_policy_when_the_next_is_broken(void **state)
 	(void)close(good);
 }
 
+static int
+deferred_s(const struct stage *s)
+{
+	int seconds = -1;
+	socklen_t len = sizeof(seconds);
+
+	assert_int_equal(getsockopt(s->run.sockets[GATE_SOCKET_TCP],
+			     IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, &len),
+	    0);
+	return seconds;
+}
+
+/* Where an origin may speak first, nobody waits for the guest's bytes. */
+static void
+waits_for_first_bytes_unless_there_is_a_tcp_rule(void **state)
+{
+	struct stage *s = *state;
+	int tcp = policy_memfd(POLICY_TCP, false);
+	int other = policy_memfd(POLICY_B, false);
+
+	assert_int_equal(set_net(s), 0);
+	assert_int_equal(start(s, 0), 0);
+	assert_true(deferred_s(s) > 0);
+	assert_int_equal(gate_run_set_policy(&s->run, tcp, -1), 0);
+	assert_int_equal(deferred_s(s), 0);
+	assert_int_equal(gate_run_set_policy(&s->run, other, -1), 0);
+	assert_true(deferred_s(s) > 0);
+	(void)close(tcp);
+	(void)close(other);
+}
+
 static void
 takes_new_peers(void **state)
 {
@@ -359,6 +395,7 @@ main(void)
 		TEST(is_of_no_use_without_a_ca),
 		TEST(takes_another_policy_over),
 		TEST(keeps_the_policy_when_the_next_is_broken),
+		TEST(waits_for_first_bytes_unless_there_is_a_tcp_rule),
 		TEST(takes_new_peers),
 		TEST(tells_the_time),
 		TEST(leaves_nothing_open),
