@@ -362,6 +362,15 @@ end_body(struct h1_guest *h)
 	return true;
 }
 
+/* Where its body would end is not known any more. */
+static bool
+reject(struct h1_guest *h, const char *fault)
+{
+	h->is_broken = true;
+	exchange_reject(h->x, REASON_BAD_REQUEST, fault);
+	return true;
+}
+
 static bool
 step_body(struct h1_guest *h)
 {
@@ -373,16 +382,11 @@ step_body(struct h1_guest *h)
 	if (h->is_whole)
 		return end_body(h);
 	if (h->ready == 0 && !decode(h, &fault)) {
-		if (fault != NULL) {
-			exchange_reject(h->x, REASON_BAD_REQUEST, fault);
-			return true;
-		}
+		if (fault != NULL)
+			return reject(h, fault);
 		if (fill(h))
 			return true;
-		if (h->is_ended)
-			exchange_reject(h->x, REASON_BAD_REQUEST,
-			    "the body ended early");
-		return h->is_ended;
+		return h->is_ended && reject(h, "the body ended early");
 	}
 	if (h->ready == 0)
 		return true; /* the last chunk */
@@ -402,22 +406,40 @@ step_wait(struct h1_guest *h)
 	return pause_reading(h);
 }
 
+/* Takes what is there of a refused body. False: its end, or nonsense. */
 static bool
-step_drop(struct h1_guest *h)
+drop_body(struct h1_guest *h)
 {
-	size_t len = h->in.len;
+	const char *fault = NULL;
 
-	h->dropped += len;
-	buf_consume(&h->in, len);
-	if (h->state == H1_DRAIN && h->framing == HTTP_FRAMING_LENGTH) {
-		h->left -= len < h->left ? len : h->left;
-		if (h->left == 0) {
-			h1_guest_enter(h, H1_CLOSE);
-			return true;
-		}
+	do {
+		size_t len = h->ready;
+
+		h->dropped += len;
+		took(h, len);
+		if (h->is_whole)
+			return false;
+	} while (decode(h, &fault));
+	return fault == NULL;
+}
+
+static bool
+step_drain(struct h1_guest *h)
+{
+	if (!drop_body(h) || h->dropped >= DRAIN_MAX_BYTES || h->is_ended) {
+		h1_guest_enter(h, H1_CLOSE);
+		return true;
 	}
+	return fill(h);
+}
+
+static bool
+step_linger(struct h1_guest *h)
+{
+	h->dropped += h->in.len;
+	buf_consume(&h->in, h->in.len);
 	if (h->dropped >= DRAIN_MAX_BYTES || h->is_ended) {
-		h1_guest_enter(h, h->state == H1_DRAIN ? H1_CLOSE : H1_DEAD);
+		h1_guest_enter(h, H1_DEAD);
 		return true;
 	}
 	return fill(h);
@@ -448,7 +470,7 @@ static void
 after_exchange(struct h1_guest *h)
 {
 	bool may_drain = h->state == H1_BODY && !h->is_cut && !h->is_whole &&
-	    !h->expects_continue && !h->is_ended;
+	    !h->is_broken && !h->expects_continue && !h->is_ended;
 
 	if (h->state == H1_WAIT && h->keeps && !h->is_cut) {
 		h1_guest_enter(h, H1_HEAD);
@@ -483,8 +505,9 @@ step(struct h1_guest *h)
 		}
 		return h->state == H1_BODY ? step_body(h) : step_wait(h);
 	case H1_DRAIN:
+		return step_drain(h);
 	case H1_LINGER:
-		return step_drop(h);
+		return step_linger(h);
 	case H1_CLOSE:
 		return step_close(h);
 	case H1_CONNECTED:

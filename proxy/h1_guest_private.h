@@ -55,6 +55,7 @@ struct h1_guest {
 	struct chunked chunked;
 	size_t ready; /* decoded bytes at the front of in */
 	bool is_whole;
+	bool is_broken; /* the body's framing is wrong */
 	bool is_up_blocked;
 	struct h1_connect connect;
 

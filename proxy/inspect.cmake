@@ -44,11 +44,14 @@ tapward_program(tapward-ca
 
 # The inspected path in which the test plays everybody else.
 tapward_library(tapward_inspect_fixture
-	SOURCES ${PROJECT_SOURCE_DIR}/tests/unit/inspect_fixture.c
+	SOURCES
+		${PROJECT_SOURCE_DIR}/tests/unit/inspect_fixture.c
+		${PROJECT_SOURCE_DIR}/tests/unit/inspect_peer.c
+		${PROJECT_SOURCE_DIR}/tests/unit/inspect_ports.c
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
 		PkgConfig::CMOCKA)
 
-foreach(module deny exchange inject inspect scan smuggling tls)
+foreach(module deny exchange exchange_ends inject inspect scan smuggling tls)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 

@@ -105,6 +105,13 @@ void fix_open_tls_as(struct fix *f, const char *sni, const char *seen);
 /* Ends it, if it is open, so that another can be opened. */
 void fix_close(struct fix *f);
 
+/* For the files of the fixture: the one that is in use. */
+struct fix *fix_current(void);
+void peer_init(struct peer *p, int fd, SSL *ssl);
+void peer_done(struct peer *p);
+/* Does what can be done now; whether that was anything. */
+bool peer_turn(struct peer *p);
+
 /* Queues bytes. */
 void peer_send(struct peer *p, const void *ptr, size_t len);
 void peer_say(struct peer *p, const char *text);
@@ -138,6 +145,8 @@ void fix_settle(struct fix *f);
 
 /* The k-th origin that was dialled, as soon as it was. */
 struct peer *fix_origin(struct fix *f, size_t k);
+/* The guest asks; the origin that is dialled for it has the whole head. */
+struct peer *fix_ask(struct fix *f, const char *request);
 /* Ends all origins and forgets them; the next to be dialled is the first. */
 void fix_forget_origins(struct fix *f);
 /* The last record; fails without one. */

@@ -123,18 +123,6 @@ a_post_goes_through_tls_with_its_body(void **state)
 /* base64 of "bot:" and the secret */
 #define BASIC "Ym90OnMzY3IzdC1jYW5hcnktMDEyMzQ1Njc4OWFiY2RlZg=="
 
-static struct peer *
-ask(struct fix *f, const char *request)
-{
-	size_t k = f->origin_count;
-	struct peer *o;
-
-	peer_say(&f->guest, request);
-	o = fix_origin(f, k);
-	fix_until(f, peer_has(o, "\r\n\r\n"));
-	return o;
-}
-
 static void
 row_108_one_rule_with_a_credential_strips_for_all(void **state)
 {
@@ -142,7 +130,7 @@ row_108_one_rule_with_a_credential_strips_for_all(void **state)
 	struct peer *o;
 
 	fix_open_tls(f, "key.example.org");
-	o = ask(f,
+	o = fix_ask(f,
 	    "GET /o/x HTTP/1.1\r\n" KEY_HOST
 	    "Authorization: Bearer mine\r\nX-Api-Key: mine\r\n"
 	    "Cookie: mine\r\nAccept-Encoding: gzip\r\n\r\n");
@@ -164,7 +152,7 @@ elsewhere_the_guests_own_credential_goes_on(void **state)
 	struct peer *o;
 
 	fix_open_tls(f, "api.example.org");
-	o = ask(f,
+	o = fix_ask(f,
 	    "GET / HTTP/1.1\r\nHost: api.example.org\r\n"
 	    "Authorization: Bearer mine\r\n\r\n");
 	assert_true(peer_has(o, "Authorization: Bearer mine\r\n"));
@@ -180,7 +168,7 @@ what_the_lease_strips_goes_and_its_own_field_is_overwritten(void **state)
 	f->lease_field = "x-acme-auth";
 	f->strip = "acme-session";
 	fix_open_tls(f, "key.example.org");
-	o = ask(f,
+	o = fix_ask(f,
 	    "GET /k/x HTTP/1.1\r\n" KEY_HOST
 	    "X-Acme-Auth: mine\r\nX-A: 1\r\nAcme_Session: mine\r\n"
 	    "x_acme_auth: mine\r\nX-B: 2\r\n\r\n");
@@ -196,7 +184,7 @@ row_54_connection_cannot_take_the_credential_away(void **state)
 	struct peer *o;
 
 	fix_open_tls(f, "key.example.org");
-	o = ask(f,
+	o = fix_ask(f,
 	    "GET /k/x HTTP/1.1\r\n" KEY_HOST
 	    "Connection: authorization, host\r\n\r\n");
 	assert_true(peer_has(o, "authorization: Bearer " SECRET "\r\n"));
@@ -212,7 +200,7 @@ a_placeholder_inside_basic_is_replaced(void **state)
 	f->placeholder = "PLACEHOLDER";
 	fix_open_tls(f, "key.example.org");
 	/* git:PLACEHOLDER */
-	o = ask(f,
+	o = fix_ask(f,
 	    "GET /k/x HTTP/1.1\r\n" KEY_HOST
 	    "Authorization: Basic Z2l0OlBMQUNFSE9MREVS\r\n\r\n");
 	assert_true(peer_has(o,
@@ -254,7 +242,7 @@ a_lease_that_comes_late_is_used(void **state)
 
 	f->is_lease_late = true;
 	fix_open_tls(f, "key.example.org");
-	o = ask(f, KEY_GET);
+	o = fix_ask(f, KEY_GET);
 	assert_true(peer_has(o, SECRET));
 }
 
@@ -279,7 +267,7 @@ row_104_options_carries_none(void **state)
 	struct peer *o;
 
 	fix_open_tls(f, "key.example.org");
-	o = ask(f,
+	o = fix_ask(f,
 	    "OPTIONS /k/x HTTP/1.1\r\n" KEY_HOST
 	    "Authorization: Bearer mine\r\n\r\n");
 	assert_false(peer_has(o, "uthorization"));
@@ -293,13 +281,13 @@ a_connection_is_used_again_for_the_same_credential_only(void **state)
 	struct peer *o;
 
 	fix_open_tls(f, "key.example.org");
-	o = ask(f, KEY_GET);
+	o = fix_ask(f, KEY_GET);
 	peer_say(o, OK2);
 	fix_until(f, peer_has(&f->guest, "ok"));
 	peer_clear(&f->guest);
 	peer_clear(o);
 	/* Without one: another connection, so that none is left behind. */
-	o = ask(f, "GET /o/x HTTP/1.1\r\n" KEY_HOST "\r\n");
+	o = fix_ask(f, "GET /o/x HTTP/1.1\r\n" KEY_HOST "\r\n");
 	assert_int_equal(f->origin_count, 2);
 	peer_say(o, OK2);
 	fix_until(f, peer_has(&f->guest, "ok"));
@@ -328,7 +316,7 @@ row_105_an_echo_in_a_head_is_refused(void **state)
 
 	fix_open_tls(f, "key.example.org");
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-		struct peer *o = ask(f, KEY_GET);
+		struct peer *o = fix_ask(f, KEY_GET);
 
 		peer_say(o, answers[i]);
 		fix_until(f, f->record_count == i + 1);
@@ -355,7 +343,7 @@ row_105_an_echo_in_a_body_is_masked_across_any_split(void **state)
 		struct peer *o;
 
 		fix_open_tls(f, "key.example.org");
-		o = ask(f, KEY_GET);
+		o = fix_ask(f, KEY_GET);
 		(void)snprintf(text, sizeof(text),
 		    "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%.*s",
 		    sizeof(body) - 1, (int)cut, body);
@@ -384,7 +372,7 @@ row_105_an_echo_in_chunks_of_one_byte_is_masked(void **state)
 	char chunk[8];
 
 	fix_open_tls(f, "key.example.org");
-	o = ask(f, KEY_GET);
+	o = fix_ask(f, KEY_GET);
 	peer_say(o, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
 	for (const char *p = echo; *p != '\0'; p++) {
 		(void)snprintf(chunk, sizeof(chunk), "1\r\n%c\r\n", *p);
@@ -405,7 +393,7 @@ what_streams_is_held_back_only_for_a_start_of_it(void **state)
 	struct peer *o;
 
 	fix_open_tls(f, "key.example.org");
-	o = ask(f, KEY_GET);
+	o = fix_ask(f, KEY_GET);
 	peer_say(o,
 	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 	    "Transfer-Encoding: chunked\r\n\r\n"
@@ -430,7 +418,7 @@ an_answer_that_cannot_be_searched_is_refused(void **state)
 	struct peer *o;
 
 	fix_open_tls(f, "key.example.org");
-	o = ask(f, KEY_GET);
+	o = fix_ask(f, KEY_GET);
 	peer_say(o,
 	    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
 	    "Content-Length: 2\r\n\r\nxx");
@@ -455,7 +443,7 @@ row_106_errors_after_the_injection_say_nothing_of_it(void **state)
 		struct peer *o;
 
 		fix_open_tls(f, "key.example.org");
-		o = ask(f, KEY_GET);
+		o = fix_ask(f, KEY_GET);
 		peer_say(o, answers[i]);
 		fix_until(f, f->record_count == i + 1);
 		fix_settle(f);

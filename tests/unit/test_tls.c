@@ -252,13 +252,14 @@ another_sni_than_was_judged_ends_the_handshake(void **state)
 static const char *
 alpn_of(const struct fix *f)
 {
-	static char text[32];
+	static char text[256]; /* a protocol's name is at most 255 */
 	const unsigned char *name;
 	unsigned int len;
 
 	SSL_get0_alpn_selected(f->guest.ssl, &name, &len);
-	(void)snprintf(text, sizeof(text), "%.*s", (int)len,
-	    name == NULL ? "" : (const char *)name);
+	if (len > 0)
+		memcpy(text, name, len);
+	text[len] = '\0';
 	return text;
 }
 

@@ -1,0 +1,244 @@
+/*
+ * What stands for conn.c, audit.c, dial.c and lease.c, see inspect_fixture.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <event2/event.h>
+
+#include "base/fd.h"
+#include "inspect_fixture.h"
+#include "proxy/audit.h"
+#include "proxy/dial.h"
+#include "proxy/inspect.h"
+#include "proxy/lease.h"
+
+/* --- instead of conn.c --- */
+
+void
+conn_close(struct conn *c, enum reason reason)
+{
+	struct fix *f = fix_current();
+
+	if (f->is_closed)
+		return;
+	f->is_closed = true;
+	f->closed_why = reason;
+	(void)snprintf(f->closed_detail, sizeof(f->closed_detail), "%s",
+	    c->detail == NULL ? "" : c->detail);
+	c->detail = NULL;
+	inspect_free(c->inspect);
+	c->inspect = NULL;
+	fd_close(&c->fd);
+}
+
+void
+conn_set_timeout(struct conn *c, uint32_t timeout_ms, enum reason why)
+{
+	(void)c;
+	(void)timeout_ms;
+	(void)why;
+}
+
+void
+conn_restart_as_tls(struct conn *c, const char *host, uint16_t port)
+{
+	struct fix *f = fix_current();
+
+	f->has_restarted = true;
+	(void)snprintf(f->restarted_host, sizeof(f->restarted_host), "%s",
+	    host);
+	c->port = port;
+	inspect_free(c->inspect);
+	c->inspect = NULL;
+}
+
+/* --- instead of audit.c --- */
+
+bool
+audit_is_ready(const struct gate *g)
+{
+	(void)g;
+	return !fix_current()->is_audit_full;
+}
+
+static void
+keep_text(char *to, size_t size, struct span s)
+{
+	size_t len = s.len < size - 1 ? s.len : size - 1;
+
+	if (len > 0)
+		memcpy(to, s.ptr, len);
+	to[len] = '\0';
+}
+
+void
+audit_send(struct gate *g, const struct audit_record *r)
+{
+	struct fix *f = fix_current();
+	struct fix_record *k = &f->records[f->record_count];
+
+	(void)g;
+	assert_true(f->record_count < FIX_RECORDS_MAX);
+	f->record_count++;
+	k->r = *r;
+	keep_text(k->rule, sizeof(k->rule), span_of(r->rule));
+	keep_text(k->host, sizeof(k->host), r->host);
+	keep_text(k->method, sizeof(k->method), r->method);
+	keep_text(k->path, sizeof(k->path), r->path);
+	keep_text(k->detail, sizeof(k->detail), r->detail);
+	keep_text(k->credential, sizeof(k->credential), span_of(r->credential));
+	keep_text(k->address, sizeof(k->address), span_of(r->address));
+}
+
+const struct fix_record *
+fix_last(const struct fix *f)
+{
+	assert_true(f->record_count > 0);
+	return &f->records[f->record_count - 1];
+}
+
+/* --- instead of dial.c --- */
+
+struct dial {
+	struct event *event;
+	dial_done *done;
+	void *arg;
+	char host[HOST_NAME_SIZE];
+	enum scheme scheme;
+};
+
+static void
+on_dial(evutil_socket_t fd, short what, void *arg)
+{
+	struct dial *d = arg;
+	struct fix *f = fix_current();
+	struct message_dialed m = { .reason = f->dial_refusal };
+	dial_done *done = d->done;
+	void *done_arg = d->arg;
+	struct peer *p = &f->origins[f->origin_count];
+	int fds[2] = { -1, -1 };
+	SSL *ssl = NULL;
+
+	(void)fd;
+	(void)what;
+	if (m.reason == REASON_NONE) {
+		assert_true(f->origin_count < FIX_ORIGINS_MAX);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+		assert_int_equal(fd_set_nonblock(fds[0], true), 0);
+		if (d->scheme == SCHEME_HTTPS) {
+			ssl = SSL_new(f->origin_tls);
+			SSL_set_accept_state(ssl);
+		}
+		peer_init(p, fds[1], ssl);
+		f->origin_count++;
+		(void)snprintf(m.address, sizeof(m.address), "192.0.2.1:443");
+	}
+	event_free(d->event);
+	free(d);
+	done(&m, fds[0], done_arg);
+}
+
+struct dial *
+dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
+    dial_done *done, void *arg)
+{
+	struct dial *d = calloc(1, sizeof(*d));
+
+	(void)port;
+	assert_non_null(d);
+	(void)snprintf(d->host, sizeof(d->host), "%s", host);
+	d->scheme = scheme;
+	d->done = done;
+	d->arg = arg;
+	d->event = event_new(g->base, -1, 0, on_dial, d);
+	event_active(d->event, 0, 0);
+	return d;
+}
+
+void
+dial_cancel(struct dial *d)
+{
+	if (d == NULL)
+		return;
+	event_free(d->event);
+	free(d);
+}
+
+/* --- instead of lease.c --- */
+
+struct lease_wait {
+	struct event *event;
+	lease_done *done;
+	void *arg;
+};
+
+static void
+give_lease(lease_done *done, void *arg)
+{
+	struct fix *f = fix_current();
+	struct message_lease m = { .reason = f->lease_refusal,
+		.lease_id = f->lease_id,
+		.expires_boot_ms = UINT64_MAX,
+		.any_request = true,
+		.apply = f->apply };
+
+	(void)snprintf(m.field, sizeof(m.field), "%s", f->lease_field);
+	(void)snprintf(m.user, sizeof(m.user), "%s", f->lease_user);
+	(void)snprintf(m.placeholder, sizeof(m.placeholder), "%s",
+	    f->placeholder);
+	if (f->strip[0] != '\0') {
+		(void)snprintf(m.strip[0], sizeof(m.strip[0]), "%s", f->strip);
+		m.strip_count = 1;
+	}
+	assert_int_equal(secret_set(&m.value, f->secret, strlen(f->secret)), 0);
+	done(&m, arg);
+	secret_done(&m.value);
+}
+
+static void
+on_lease(evutil_socket_t fd, short what, void *arg)
+{
+	struct lease_wait *w = arg;
+	lease_done *done = w->done;
+	void *done_arg = w->arg;
+
+	(void)fd;
+	(void)what;
+	event_free(w->event);
+	free(w);
+	give_lease(done, done_arg);
+}
+
+struct lease_wait *
+lease_get(struct gate *g, const struct message_lease_request *req,
+    lease_done *done, void *arg, bool *ret_is_done)
+{
+	struct lease_wait *w;
+
+	(void)req;
+	fix_current()->lease_count++;
+	*ret_is_done = !fix_current()->is_lease_late;
+	if (*ret_is_done) {
+		give_lease(done, arg);
+		return NULL;
+	}
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	w->done = done;
+	w->arg = arg;
+	w->event = event_new(g->base, -1, 0, on_lease, w);
+	event_active(w->event, 0, 0);
+	return w;
+}
+
+void
+lease_cancel(struct lease_wait *w)
+{
+	if (w == NULL)
+		return;
+	event_free(w->event);
+	free(w);
+}

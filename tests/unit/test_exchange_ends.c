@@ -1,0 +1,392 @@
+/*
+ * How exchanges end: slow peers, closes, time-outs, reloads, what is refused
+ * on the way; and the explicit proxy.
+ */
+#include "inspect_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxy/pool.h"
+
+#define POLICY                                                                 \
+	"[policy]\nversion = 1\n"                                              \
+	"[allow plain]\nhost = a.example.org\nport = 80\nscheme = http\n"      \
+	"path = /**\n"                                                         \
+	"[deny secret]\nhost = a.example.org\nport = 80\npath = /secret\n"
+
+#define HOST "Host: a.example.org\r\n"
+#define GET "GET / HTTP/1.1\r\n" HOST "\r\n"
+#define OK2 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+static int
+setup(void **state)
+{
+	*state = fix_new(POLICY);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	fix_free(*state);
+	return 0;
+}
+
+/* --- slow peers --- */
+
+static void
+a_slow_reader_stops_the_origin(void **state)
+{
+	struct fix *f = *state;
+	static char body[4000000];
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n");
+	peer_send(o, body, sizeof(body));
+	f->guest.is_slow = true;
+	fix_settle(f);
+	/* What the kernel holds and two buffers of ours, no more. */
+	assert_true(o->out_at < 1500000);
+	f->guest.is_slow = false;
+	fix_until(f, f->guest.in_len > sizeof(body));
+	fix_until(f, f->record_count == 1);
+	assert_int_equal(fix_last(f)->r.down, sizeof(body));
+}
+
+static void
+a_slow_origin_stops_the_guest(void **state)
+{
+	struct fix *f = *state;
+	static char body[4000000];
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f,
+	    "PUT / HTTP/1.1\r\n" HOST "Content-Length: 4000000\r\n\r\n");
+	o->is_slow = true;
+	peer_send(&f->guest, body, sizeof(body));
+	fix_settle(f);
+	assert_true(f->guest.out_at < 1500000);
+	o->is_slow = false;
+	fix_until(f, o->in_len > sizeof(body));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+}
+
+/* --- ends and time --- */
+
+static void
+half_a_close_of_the_guest_lets_the_answer_come(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	peer_end(&f->guest);
+	fix_settle(f);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok") && f->is_closed);
+}
+
+static void
+a_guest_that_ends_in_its_body_ends_the_origin(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f,
+	    "PUT / HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc");
+	fix_until(f, f->guest.out_at == f->guest.out_len);
+	peer_end(&f->guest);
+	fix_until(f, o->is_ended && f->is_closed);
+	assert_int_equal(fix_last(f)->r.reason, REASON_BAD_REQUEST);
+	assert_string_equal(fix_last(f)->detail, "the body ended early");
+}
+
+static void
+a_guest_that_goes_ends_its_exchange(void **state)
+{
+	struct fix *f = *state;
+	static char body[500000];
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n");
+	peer_send(o, body, 1000);
+	fix_until(f, peer_has(&f->guest, "500000"));
+	peer_drop(&f->guest);
+	peer_send(o, body, sizeof(body) - 1000);
+	fix_until(f, f->is_closed && o->is_ended);
+	assert_int_equal(f->record_count, 1);
+	assert_string_equal(fix_last(f)->detail,
+	    "the guest closed its connection");
+}
+
+static void
+an_idle_connection_is_closed_without_a_word(void **state)
+{
+	struct fix *f = *state;
+
+	f->gate.limits.idle_timeout_ms = 30;
+	fix_open_http(f);
+	fix_until(f, f->is_closed);
+	assert_int_equal(f->guest.in_len, 0);
+	assert_int_equal(f->record_count, 0);
+}
+
+static void
+a_head_that_does_not_come_is_408(void **state)
+{
+	struct fix *f = *state;
+
+	f->gate.limits.head_timeout_ms = 30;
+	fix_open_http(f);
+	peer_say(&f->guest, "GET / HTT");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 408 "));
+	assert_int_equal(fix_last(f)->r.reason, REASON_TIMEOUT);
+}
+
+static void
+an_origin_that_is_silent_is_504(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->gate.limits.relay_idle_timeout_ms = 30;
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 504 "));
+	fix_until(f, o->is_ended);
+	assert_int_equal(fix_last(f)->r.reason, REASON_TIMEOUT);
+}
+
+static void
+a_pooled_connection_that_is_closed_is_replaced_once(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	peer_say(o, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	peer_clear(&f->guest);
+	/* It reads the second request, and closes instead of an answer. */
+	peer_clear(o);
+	peer_say(&f->guest, GET);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	peer_drop(o);
+	o = fix_origin(f, 1);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_int_equal(f->record_count, 2);
+	assert_int_equal(f->origin_count, 2);
+}
+
+static void
+a_post_is_never_sent_twice(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	peer_say(o, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	peer_clear(o);
+	peer_say(&f->guest,
+	    "POST / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi");
+	fix_until(f, peer_has(o, "hi"));
+	peer_drop(o);
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
+	assert_int_equal(f->origin_count, 1);
+}
+
+/* --- refusals on the way --- */
+
+static void
+what_the_dialler_refuses_is_told(void **state)
+{
+	static const enum reason reasons[] = { REASON_PRIVATE_ADDRESS,
+		REASON_RESOLVE_FAILED, REASON_ORIGIN_UNREACHABLE,
+		REASON_TIMEOUT };
+	struct fix *f = *state;
+	char want[64];
+
+	fix_open_http(f);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		f->dial_refusal = reasons[i];
+		peer_say(&f->guest, GET);
+		(void)snprintf(want, sizeof(want), "Tapward-Reason: %s\r\n",
+		    reason_code(reasons[i]));
+		fix_until(f, peer_has(&f->guest, want));
+		assert_int_equal(fix_last(f)->r.reason, reasons[i]);
+	}
+	assert_false(f->is_closed);
+}
+
+static void
+nothing_begins_without_an_audit_log(void **state)
+{
+	struct fix *f = *state;
+
+	f->is_audit_full = true;
+	fix_open_http(f);
+	peer_say(&f->guest, GET);
+	fix_until(f, peer_has(&f->guest, "audit-unavailable"));
+	assert_int_equal(f->origin_count, 0);
+}
+
+static void
+a_reload_ends_what_is_no_longer_allowed(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	fix_set_policy(f, POLICY);
+	fix_settle(f);
+	assert_false(o->is_ended);
+	fix_set_policy(f, "[policy]\nversion = 1\n");
+	fix_until(f, o->is_ended && peer_has(&f->guest, "policy-reloaded"));
+	assert_int_equal(fix_last(f)->r.reason, REASON_POLICY_RELOADED);
+	/* And what was idle is not used under the new one. */
+	assert_int_equal(pool_count(&f->gate), 0);
+}
+
+/* --- the explicit proxy --- */
+
+static void
+absolute_form_goes_through_the_explicit_proxy(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_explicit(f);
+	o = fix_ask(f,
+	    "GET http://a.example.org/x HTTP/1.1\r\n" HOST
+	    "Proxy-Connection: keep-alive\r\n\r\n");
+	assert_true(peer_has(o, "GET /x HTTP/1.1\r\n" HOST "\r\n"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_false(f->is_closed);
+	peer_clear(&f->guest);
+	peer_clear(o);
+	peer_say(&f->guest,
+	    "PUT http://a.example.org/y HTTP/1.1\r\n" HOST
+	    "Content-Length: 3\r\n\r\nabc");
+	fix_until(f, peer_has(o, "abc"));
+}
+
+static const struct {
+	const char *claim, *request, *want;
+} explicit_refusals[] = {
+	{ "https in absolute form",
+	    "GET https://a.example.org/ HTTP/1.1\r\n" HOST "\r\n",
+	    "HTTP/1.1 400 " },
+	{ "origin form", GET, "HTTP/1.1 400 " },
+	{ "CONNECT to a port that is not TLS",
+	    "CONNECT a.example.org:80 HTTP/1.1\r\n"
+	    "Host: a.example.org:80\r\n\r\n",
+	    "HTTP/1.1 403 " },
+	{ "CONNECT to a port without a rule",
+	    "CONNECT a.example.org:22 HTTP/1.1\r\n"
+	    "Host: a.example.org:22\r\n\r\n",
+	    "HTTP/1.1 403 " },
+	{ "CONNECT without a port",
+	    "CONNECT a.example.org HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 400 " },
+	{ "CONNECT with another Host",
+	    "CONNECT a.example.org:443 HTTP/1.1\r\n"
+	    "Host: b.example.org:443\r\n\r\n",
+	    "HTTP/1.1 400 " },
+	{ "CONNECT with a body",
+	    "CONNECT a.example.org:443 HTTP/1.1\r\n"
+	    "Host: a.example.org:443\r\n"
+	    "Content-Length: 2\r\n\r\nhi",
+	    "HTTP/1.1 400 " },
+};
+
+static void
+row_67_what_the_explicit_proxy_refuses_it_closes(void **state)
+{
+	struct fix *f = *state;
+
+	for (size_t i = 0;
+	     i < sizeof(explicit_refusals) / sizeof(explicit_refusals[0]);
+	     i++) {
+		fix_open_explicit(f);
+		peer_say(&f->guest, explicit_refusals[i].request);
+		fix_until(f, f->guest.is_ended);
+		if (!peer_has(&f->guest, explicit_refusals[i].want))
+			fail_msg("%s: %s", explicit_refusals[i].claim,
+			    fix_guest_text(f));
+		assert_true(peer_has(&f->guest, "Connection: close\r\n"));
+		assert_int_equal(f->origin_count, 0);
+		assert_false(f->has_restarted);
+		peer_drop(&f->guest);
+		fix_until(f, f->is_closed);
+		fix_close(f);
+	}
+}
+
+static void
+row_73_connect_reads_nothing_past_its_head(void **state)
+{
+	struct fix *f = *state;
+	static const char connect[] = "CONNECT denied.example:443 HTTP/1.1\r\n"
+				      "Host: denied.example:443\r\n\r\n";
+	char left[32] = "";
+
+	for (size_t burst = 0; burst < 2; burst++) {
+		fix_open_explicit(f);
+		f->guest.burst = burst;
+		peer_say(&f->guest, connect);
+		peer_say(&f->guest, "hello early");
+		fix_until(f, f->has_restarted);
+		fix_until(f, f->guest.out_at == f->guest.out_len);
+		fix_until(f, peer_has(&f->guest, "\r\n\r\n"));
+		assert_memory_equal(f->guest.in, "HTTP/1.1 200 ", 13);
+		assert_int_equal(read(f->conn.fd, left, sizeof(left)), 11);
+		assert_memory_equal(left, "hello early", 11);
+		assert_string_equal(f->restarted_host, "denied.example");
+		assert_int_equal(f->conn.port, 443);
+		assert_int_equal(f->origin_count, 0);
+		fix_close(f);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_slow_reader_stops_the_origin),
+		TEST(a_slow_origin_stops_the_guest),
+		TEST(half_a_close_of_the_guest_lets_the_answer_come),
+		TEST(a_guest_that_ends_in_its_body_ends_the_origin),
+		TEST(a_guest_that_goes_ends_its_exchange),
+		TEST(an_idle_connection_is_closed_without_a_word),
+		TEST(a_head_that_does_not_come_is_408),
+		TEST(an_origin_that_is_silent_is_504),
+		TEST(a_pooled_connection_that_is_closed_is_replaced_once),
+		TEST(a_post_is_never_sent_twice),
+		TEST(what_the_dialler_refuses_is_told),
+		TEST(nothing_begins_without_an_audit_log),
+		TEST(a_reload_ends_what_is_no_longer_allowed),
+		TEST(absolute_form_goes_through_the_explicit_proxy),
+		TEST(row_67_what_the_explicit_proxy_refuses_it_closes),
+		TEST(row_73_connect_reads_nothing_past_its_head),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
