@@ -15,8 +15,8 @@ bool audit_is_ready(const struct gate *g);
 /* Sends one record. A full channel makes audit_is_ready() false. */
 void audit_send(struct gate *g, const struct audit_record *r);
 /* A record with verdict, reason, rule, file and line from v. */
-struct audit_record audit_record_of(
-    enum audit_event event, const struct verdict *v);
+struct audit_record audit_record_of(enum audit_event event,
+    const struct verdict *v);
 
 int audit_port_set(struct gate *g, int fd);
 void audit_port_free(struct gate *g);
