@@ -68,7 +68,8 @@ struct conn {
 	const char *detail; /* for its record: one clause, static; or NULL */
 	enum reason timeout_reason;
 
-	struct event *event; /* on fd while PEEK, DIAL or RELAY */
+	struct event
+	    *event; /* on fd in DIAL and RELAY, in PEEK once it waits */
 	struct event *timer;
 	struct relay *relay;
 	struct inspect *inspect;
