@@ -68,8 +68,8 @@ struct conn {
 	const char *detail; /* for its record: one clause, static; or NULL */
 	enum reason timeout_reason;
 
-	struct event
-	    *event; /* on fd in DIAL and RELAY, in PEEK once it waits */
+	/* on fd in DIAL and RELAY, in PEEK once it waits; else NULL */
+	struct event *event;
 	struct event *timer;
 	struct relay *relay;
 	struct inspect *inspect;
