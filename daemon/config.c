@@ -99,7 +99,7 @@ make_plan(struct config *c, struct err *err)
 static struct message_range
 range_of(uint32_t address, uint8_t bits)
 {
-	uint32_t mask = bits == 0 ? 0 : UINT32_MAX << (32 - bits);
+	uint32_t mask = bits >= 32 ? UINT32_MAX : ~(UINT32_MAX >> bits);
 	struct address a = address_from_ipv4(address & mask);
 	struct message_range r = { .address.family = 4, .bits = bits };
 

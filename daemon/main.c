@@ -242,8 +242,8 @@ end_parts(struct supervisor *sv)
 	end_sandboxes(sv);
 	pool_done(&sv->pool);
 	compiler_done(&sv->compiler);
-	for (size_t i = SERVICE_COUNT; i-- > 0;)
-		service_stop(&sv->services[i], is_leaving);
+	for (size_t i = SERVICE_COUNT; i > 0; i--)
+		service_stop(&sv->services[i - 1], is_leaving);
 	if (!is_leaving)
 		dirs_remove_root(sv->config);
 	remove_socket(sv);

@@ -82,9 +82,9 @@ sandbox_discard(struct sandbox *s)
 void
 sandbox_free(struct sandbox *s)
 {
-	for (size_t i = create_step_count; i-- > 0;)
-		if (create_steps[i].undo != NULL)
-			create_steps[i].undo(s);
+	for (size_t i = create_step_count; i > 0; i--)
+		if (create_steps[i - 1].undo != NULL)
+			create_steps[i - 1].undo(s);
 	sandbox_discard(s);
 }
 

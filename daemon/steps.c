@@ -38,9 +38,9 @@ fail(struct steps *s, int rc)
 		(void)err_os(&s->err, rc, "%s", s->table[s->at].name);
 	else
 		(void)err_wrap(&s->err, rc, "%s", s->table[s->at].name);
-	for (size_t i = s->at + 1; i-- > 0;)
-		if (s->table[i].undo != NULL)
-			s->table[i].undo(s->arg);
+	for (size_t i = s->at + 1; i > 0; i--)
+		if (s->table[i - 1].undo != NULL)
+			s->table[i - 1].undo(s->arg);
 	finish(s, rc);
 }
 

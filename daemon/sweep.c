@@ -81,7 +81,7 @@ sweep_namespace(struct supervisor *sv, const char *name)
 	AUTO_CLOSE int fd = -1;
 	char path[SUPERVISOR_PATH_SIZE], text[32], found[32];
 	char netns[NETNS_NAME_SIZE];
-	uint64_t inode;
+	uint64_t inode = 0;
 	int rc;
 
 	(void)snprintf(netns, sizeof(netns), "%s%s", NETNS_PREFIX, name);
