@@ -194,8 +194,11 @@ static void
 take_namespace_undo(void *arg)
 {
 	struct sandbox *s = arg;
-	int rc = sandbox_net_remove(s->net);
+	int rc;
 
+	/* The gate came with it, and may not have got as far as its step. */
+	connect_gate_undo(s);
+	rc = sandbox_net_remove(s->net);
 	s->net = NULL;
 	if (rc != 0)
 		log_warn("network", "sandbox=%s removal: %s", s->state.name,
