@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "proxy/x509_make.h"
 
-#define CA_BACK_S (2 * 86400)
+#define CA_BACK_S INT64_C(172800)
 
 static bool
 fill(X509 *x, EVP_PKEY *key, const char *common_name, uint32_t lifetime_s)
@@ -44,7 +44,6 @@ static int
 write_pem(EVP_PKEY *key, X509 *x, struct ca_made *ret)
 {
 	BIO *both = BIO_new(BIO_s_mem()), *cert = BIO_new(BIO_s_mem());
-	struct span text;
 	int rc = -EIO;
 
 	if (both != NULL && cert != NULL &&
@@ -53,7 +52,8 @@ write_pem(EVP_PKEY *key, X509 *x, struct ca_made *ret)
 	    PEM_write_bio_X509(both, x) == 1 &&
 	    PEM_write_bio_X509(cert, x) == 1 &&
 	    text_of(cert).len <= sizeof(ret->cert)) {
-		text = text_of(cert);
+		struct span text = text_of(cert);
+
 		memcpy(ret->cert, text.ptr, text.len);
 		ret->cert_len = text.len;
 		text = text_of(both);

@@ -161,13 +161,12 @@ bool
 exchange_give(struct exchange *x)
 {
 	struct span s = buf_span(&x->held);
-	size_t taken;
-
 	if (x->is_down_ending)
 		x->held_clean = s.len; /* no more comes: it is no start */
 	s.len = x->held_clean;
 	if (s.len > 0) {
-		taken = x->ops->body(x->arg, s);
+		size_t taken = x->ops->body(x->arg, s);
+
 		x->down += taken;
 		x->held_clean -= taken;
 		buf_consume(&x->held, taken);

@@ -191,11 +191,11 @@ h1_guest_policy_changed(struct h1_guest *h)
 static enum stream_result
 write_out(struct h1_guest *h)
 {
-	enum stream_result r;
-	size_t len;
-
 	while (h->out.len > 0) {
-		r = stream_write(h->spec.stream, buf_span(&h->out), &len);
+		size_t len;
+		enum stream_result r =
+		    stream_write(h->spec.stream, buf_span(&h->out), &len);
+
 		if (r != STREAM_OK)
 			return r;
 		buf_consume(&h->out, len);
@@ -230,7 +230,7 @@ static enum stream_result
 read_some(struct h1_guest *h, size_t size, size_t *ret_len)
 {
 	struct stream *s = h->spec.stream;
-	struct span so_far = buf_span(&h->in);
+	struct span so_far;
 	uint8_t *room = buf_reserve(&h->in, size);
 
 	if (room == NULL)
@@ -547,6 +547,15 @@ release(struct h1_guest *h)
 		buf_done(&h->in);
 }
 
+static void
+do_steps(struct h1_guest *h)
+{
+	bool got_on = true;
+
+	while (got_on && h->state != H1_DEAD)
+		got_on = step(h);
+}
+
 void
 h1_guest_run(struct h1_guest *h)
 {
@@ -554,8 +563,7 @@ h1_guest_run(struct h1_guest *h)
 		return;
 	h->is_running = true;
 	do {
-		while (h->state != H1_DEAD && step(h))
-			continue;
+		do_steps(h);
 		if (h->state != H1_DEAD)
 			flush(h);
 	} while (h->state != H1_DEAD && step(h));

@@ -75,12 +75,11 @@ write_framing(struct h1_guest *h, struct wr *w, const struct exchange_head *e)
 static size_t
 room_for(const struct exchange_head *e)
 {
-	size_t room = HEAD_EXTRA_BYTES + e->reason.len;
+	size_t sum = HEAD_EXTRA_BYTES + e->reason.len;
 
 	for (size_t i = 0; i < e->fields.count; i++)
-		room +=
-		    e->fields.at[i].name.len + e->fields.at[i].value.len + 4;
-	return room;
+		sum += e->fields.at[i].name.len + e->fields.at[i].value.len + 4;
+	return sum;
 }
 
 static void
@@ -113,7 +112,6 @@ static size_t
 on_body(void *arg, struct span data)
 {
 	struct h1_guest *h = arg;
-	uint8_t size[CHUNKED_HEADER_SIZE];
 	size_t most = room(h);
 
 	if (data.len > most) {
@@ -122,9 +120,12 @@ on_body(void *arg, struct span data)
 	}
 	if (data.len == 0)
 		return 0;
-	if (h->is_answer_chunked)
+	if (h->is_answer_chunked) {
+		uint8_t size[CHUNKED_HEADER_SIZE];
+
 		append(h,
 		    (struct span){ size, chunked_header(data.len, size) });
+	}
 	append(h, data);
 	if (h->is_answer_chunked)
 		append(h, span_of("\r\n"));

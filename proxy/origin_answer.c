@@ -258,10 +258,9 @@ read_once(struct origin *o)
 void
 origin_answer_read(struct origin *o)
 {
-	enum stream_result r;
-
 	do {
-		r = read_once(o);
+		enum stream_result r = read_once(o);
+
 		if (r == STREAM_AGAIN)
 			return;
 		if (r != STREAM_OK) {

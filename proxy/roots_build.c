@@ -53,9 +53,9 @@ take(struct built *b, const X509 *x)
 static bool
 next(BIO *bio, X509 **ret)
 {
-	unsigned long e;
-
 	for (;;) {
+		unsigned long e;
+
 		*ret = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL);
 		if (*ret != NULL)
 			return true;

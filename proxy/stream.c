@@ -170,22 +170,28 @@ stream_has_more(const struct stream *s)
 	return s->has_more;
 }
 
+static enum stream_result
+tls_write(struct stream *s, struct span data, size_t *ret_len)
+{
+	size_t len = 0;
+	int rc;
+
+	ERR_clear_error();
+	rc = SSL_write_ex(s->ssl, data.ptr, data.len, &len);
+	if (rc != 1)
+		return tls_result(s, rc);
+	*ret_len = len;
+	return STREAM_OK;
+}
+
 enum stream_result
 stream_write(struct stream *s, struct span data, size_t *ret_len)
 {
-	size_t len = 0;
 	ssize_t n;
-	int rc;
 
 	assert(data.len > 0);
-	if (s->ssl != NULL) {
-		ERR_clear_error();
-		rc = SSL_write_ex(s->ssl, data.ptr, data.len, &len);
-		if (rc != 1)
-			return tls_result(s, rc);
-		*ret_len = len;
-		return STREAM_OK;
-	}
+	if (s->ssl != NULL)
+		return tls_write(s, data, ret_len);
 	n = send(s->fd, data.ptr, data.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n > 0) {
 		*ret_len = (size_t)n;
@@ -214,26 +220,30 @@ stream_shutdown(struct stream *s)
 	(void)shutdown(s->fd, SHUT_WR);
 }
 
+/* How many bytes of CRLF CRLF are matched once c has come, too. */
+static size_t
+match_end(size_t matched, uint8_t c)
+{
+	static const uint8_t end[] = { '\r', '\n', '\r', '\n' };
+
+	if (c == end[matched])
+		return matched + 1;
+	return c == '\r' ? 1 : 0;
+}
+
 /* Length of what may be taken: to the end of the head, if it is there. */
 static size_t
 head_part(struct span so_far, struct span peeked)
 {
-	static const uint8_t end[] = { '\r', '\n', '\r', '\n' };
 	size_t matched = 0;
-	size_t tail = so_far.len < 3 ? so_far.len : 3;
 
-	for (size_t i = 0; i < tail + peeked.len; i++) {
-		uint8_t c = i < tail ? so_far.ptr[so_far.len - tail + i]
-				     : peeked.ptr[i - tail];
-
-		if (c == end[matched])
-			matched++;
-		else
-			matched = c == '\r' ? 1 : 0;
-		if (matched == sizeof(end) && i >= tail)
-			return i - tail + 1;
-		if (matched == sizeof(end))
-			matched = 0;
+	for (size_t i = so_far.len < 3 ? 0 : so_far.len - 3; i < so_far.len;
+	     i++)
+		matched = match_end(matched, so_far.ptr[i]);
+	for (size_t i = 0; i < peeked.len; i++) {
+		matched = match_end(matched, peeked.ptr[i]);
+		if (matched == 4)
+			return i + 1;
 	}
 	return peeked.len;
 }

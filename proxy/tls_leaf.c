@@ -16,8 +16,8 @@
 #include "proxy/x509_make.h"
 
 /* 11 h back and 12 h on: together less than 24 h. */
-#define LEAF_BACK_S (11 * 3600)
-#define LEAF_AHEAD_S (12 * 3600)
+#define LEAF_BACK_S (INT64_C(11) * 3600)
+#define LEAF_AHEAD_S (INT64_C(12) * 3600)
 /* Made anew when it is this old, so that 6 h are always left. */
 #define LEAF_FRESH_MS (UINT64_C(6) * 3600 * 1000)
 /* Longest common name (RFC 5280, ub-common-name). */
