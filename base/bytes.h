@@ -78,8 +78,8 @@ void wr_str16(struct wr *w, const char *s);
 void wr_span16(struct wr *w, struct span s);
 /* Text without its NUL. wr_fmt() wants room for one, though it is not kept. */
 void wr_text(struct wr *w, const char *s);
-__attribute__((format(printf, 2, 3))) void wr_fmt(
-    struct wr *w, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void wr_fmt(struct wr *w, const char *fmt,
+    ...);
 /* Overwrites two bytes written before, at offset at: for a length. */
 void wr_patch_u16(struct wr *w, size_t at, uint16_t v);
 

@@ -24,11 +24,11 @@ __attribute__((format(printf, 4, 5))) int err_at(struct err *err,
  * Puts "what: " before the text that err holds and returns rc: context that
  * is added on the way up.
  */
-__attribute__((format(printf, 3, 4))) int err_wrap(
-    struct err *err, int rc, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) int err_wrap(struct err *err, int rc,
+    const char *fmt, ...);
 
 /* Sets err to "what: strerror(-rc)" and returns rc, which is a -errno. */
-__attribute__((format(printf, 3, 4))) int err_os(
-    struct err *err, int rc, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) int err_os(struct err *err, int rc,
+    const char *fmt, ...);
 
 #endif

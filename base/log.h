@@ -23,8 +23,8 @@ void log_init(const char *program, enum log_level max);
 /* The level named by TAPWARD_LOG (err, warn, info, debug); info without it. */
 enum log_level log_level_from_env(void);
 
-__attribute__((format(printf, 3, 4))) void log_at(
-    enum log_level level, const char *area, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void log_at(enum log_level level,
+    const char *area, const char *fmt, ...);
 
 #define log_err(area, ...) log_at(LOG_LEVEL_ERR, area, __VA_ARGS__)
 #define log_warn(area, ...) log_at(LOG_LEVEL_WARN, area, __VA_ARGS__)
@@ -41,7 +41,7 @@ __attribute__((format(printf, 3, 4))) void log_at(
 const char *log_quote(char *buf, size_t size, struct span s);
 
 /* Logs an error and ends the process with status 70 (EX_SOFTWARE). */
-__attribute__((format(printf, 2, 3), noreturn)) void die(
-    const char *area, const char *fmt, ...);
+__attribute__((format(printf, 2, 3), noreturn)) void die(const char *area,
+    const char *fmt, ...);
 
 #endif

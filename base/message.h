@@ -28,8 +28,8 @@ enum message_type {
 	MSG_GATE_READY = 19,  /* gate -> supervisor: it serves */
 	MSG_GATE_POLICY = 20, /* fds: policy, [ceiling] */
 	MSG_GATE_POLICY_ACK = 21,
-	MSG_GATE_PEER = 22,   /* fds: one channel; replaces a broken one */
-	MSG_GATE_ROOTS = 24,  /* fds: CA bundle */
+	MSG_GATE_PEER = 22,  /* fds: one channel; replaces a broken one */
+	MSG_GATE_ROOTS = 24, /* fds: CA bundle */
 	MSG_GATE_STATUS = 26,
 	MSG_GATE_STATUS_ANSWER = 27,
 	/* gate -> supervisor on adoption: its sockets come back */
@@ -37,10 +37,10 @@ enum message_type {
 
 	/* supervisor -> dialler (message_dialler.h) */
 	MSG_DIALLER_CONFIG = 32,
-	MSG_DIALLER_DONE = 33, /* dialler -> supervisor (message_done.h) */
+	MSG_DIALLER_DONE = 33,      /* dialler -> supervisor (message_done.h) */
 	MSG_DIALLER_ADDRESSES = 34, /* the host's own, replaced whole */
-	MSG_DIALLER_ATTACH = 36, /* fds: gate, recorder, policy, [ceiling] */
-	MSG_DIALLER_POLICY = 38, /* fds: policy, [ceiling] */
+	MSG_DIALLER_ATTACH = 36,    /* fds: gate, recorder, policy, [ceiling] */
+	MSG_DIALLER_POLICY = 38,    /* fds: policy, [ceiling] */
 	MSG_DIALLER_DETACH = 40,
 
 	/* gate -> dialler (message_dial.h) */
@@ -50,10 +50,10 @@ enum message_type {
 
 	/* supervisor -> broker (message_broker.h) */
 	MSG_BROKER_CREDENTIAL = 64, /* fds: [source of the value] */
-	MSG_BROKER_DONE = 65, /* broker -> supervisor (message_done.h) */
+	MSG_BROKER_DONE = 65,       /* broker -> supervisor (message_done.h) */
 	MSG_BROKER_CONFIGURED = 66, /* the set is whole: take it over */
-	MSG_BROKER_ATTACH = 68, /* fds: gate, recorder, policy, [ceiling] */
-	MSG_BROKER_POLICY = 70, /* fds: policy, [ceiling] */
+	MSG_BROKER_ATTACH = 68,     /* fds: gate, recorder, policy, [ceiling] */
+	MSG_BROKER_POLICY = 70,     /* fds: policy, [ceiling] */
 	MSG_BROKER_DETACH = 72,
 
 	/* gate -> broker (message_lease.h) */
@@ -63,12 +63,12 @@ enum message_type {
 	MSG_LEASE_REVOKED = 82,
 
 	/* supervisor -> recorder (message_recorder.h) */
-	MSG_RECORDER_LOG = 96,    /* fds: the audit log, O_RDWR | O_APPEND */
-	MSG_RECORDER_ATTACH = 98, /* fds: a sender's channel */
-	MSG_RECORDER_NFLOG = 100, /* fds: a NFLOG socket */
+	MSG_RECORDER_LOG = 96,     /* fds: the audit log, O_RDWR | O_APPEND */
+	MSG_RECORDER_ATTACH = 98,  /* fds: a sender's channel */
+	MSG_RECORDER_NFLOG = 100,  /* fds: a NFLOG socket */
 	MSG_RECORDER_POLICY = 102, /* a sandbox's policy digest changed */
 	MSG_RECORDER_DETACH = 104,
-	MSG_RECORDER_READ = 106,  /* fds: where the lines go */
+	MSG_RECORDER_READ = 106, /* fds: where the lines go */
 	MSG_RECORDER_STATUS = 108,
 	MSG_RECORDER_STATUS_ANSWER = 109,
 	MSG_RECORDER_METRICS = 110, /* fds: where the text goes */
@@ -84,15 +84,15 @@ enum message_type {
 	MSG_RECORDER_NFLOG_HERE = 119, /* fds: [the socket] */
 
 	/* supervisor -> compile (message_compile.h) */
-	MSG_COMPILE = 128, /* fds: the text, sealed */
+	MSG_COMPILE = 128,  /* fds: the text, sealed */
 	MSG_COMPILED = 129, /* compile -> supervisor; fds: [the image] */
 
 	/* api -> supervisor (message_api.h) */
 	MSG_API_REQUEST = 144, /* fds: [policy text | netns | log sink] */
-	MSG_API_ANSWER = 145, /* fds: [tap or namespace for attach] */
+	MSG_API_ANSWER = 145,  /* fds: [tap or namespace for attach] */
 	/* supervisor -> api; fds: control.sock, [metrics listener] */
 	MSG_API_LISTENER = 146,
-	MSG_API_EVENT = 148,  /* supervisor -> api */
+	MSG_API_EVENT = 148, /* supervisor -> api */
 
 	/* supervisor -> ca (message_ca.h): keys that nobody else may make */
 	MSG_CA_MAKE = 160,

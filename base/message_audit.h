@@ -28,18 +28,18 @@ enum audit_event {
 
 struct audit_record {
 	enum audit_event event;
-	uint8_t verdict;      /* enum action */
+	uint8_t verdict; /* enum action */
 	enum reason reason;
 	bool by_ceiling;
-	const char *rule;     /* "-" without one */
-	const char *file;     /* of the rule; "" without one */
+	const char *rule; /* "-" without one */
+	const char *file; /* of the rule; "" without one */
 	uint32_t line;
 	struct span host;
-	uint16_t port;        /* 0: not shown */
+	uint16_t port; /* 0: not shown */
 	struct span method;
 	struct span path;
-	uint16_t status;      /* 0: not shown */
-	uint64_t up;          /* body or tunnel bytes, guest to origin */
+	uint16_t status; /* 0: not shown */
+	uint64_t up;     /* body or tunnel bytes, guest to origin */
 	uint64_t down;
 	uint32_t ms;
 	const char *credential; /* "" without one */
@@ -62,8 +62,8 @@ struct audit_text {
 	char address[ADDRESS_TEXT_SIZE];
 };
 /* text is where ret's strings point into; it must live as long as ret. */
-int message_audit_decode(
-    struct rd *r, struct audit_text *text, struct audit_record *ret);
+int message_audit_decode(struct rd *r, struct audit_text *text,
+    struct audit_record *ret);
 
 /* MSG_AUDIT_STATE: one byte, 1 when the sink can write. */
 void message_audit_state_encode(struct wr *w, bool can_write);

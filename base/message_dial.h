@@ -16,11 +16,11 @@
 struct message_dial {
 	char host[HOST_NAME_SIZE]; /* canonical */
 	uint16_t port;
-	uint8_t scheme;    /* enum scheme: what the gate is going to speak */
+	uint8_t scheme; /* enum scheme: what the gate is going to speak */
 };
 
 struct message_dialed {
-	enum reason reason;   /* REASON_NONE: one descriptor comes along */
+	enum reason reason; /* REASON_NONE: one descriptor comes along */
 	bool by_ceiling;
 	char address[ADDRESS_TEXT_SIZE]; /* connected to, or refused; "" */
 	uint32_t resolve_us;

@@ -115,15 +115,15 @@ message_gate_policy_decode(struct rd *r, struct message_gate_policy *ret)
 }
 
 void
-message_gate_policy_ack_encode(
-    struct wr *w, const struct message_gate_policy_ack *m)
+message_gate_policy_ack_encode(struct wr *w,
+    const struct message_gate_policy_ack *m)
 {
 	wr_str16(w, m->policy);
 }
 
 int
-message_gate_policy_ack_decode(
-    struct rd *r, struct message_gate_policy_ack *ret)
+message_gate_policy_ack_decode(struct rd *r,
+    struct message_gate_policy_ack *ret)
 {
 	struct message_gate_policy_ack m = { { 0 } };
 

@@ -21,7 +21,7 @@ enum gate_socket {
 };
 
 struct message_gate_net {
-	uint32_t guest_ip;   /* host byte order */
+	uint32_t guest_ip; /* host byte order */
 	uint32_t gateway_ip;
 	uint32_t synthetic_base;  /* 198.18.0.0 */
 	uint8_t synthetic_prefix; /* 15 */
@@ -29,26 +29,26 @@ struct message_gate_net {
 
 /* The descriptors of MSG_GATE_START, in this order. */
 enum gate_start_fd {
-	GATE_START_DIALLER,  /* channels */
+	GATE_START_DIALLER, /* channels */
 	GATE_START_BROKER,
 	GATE_START_RECORDER,
-	GATE_START_CA,       /* file: the CA's key and certificate, PEM */
-	GATE_START_ROOTS,    /* sealed memfd: roots for origins (proxy/roots.h) */
-	GATE_START_POLICY,   /* sealed memfd */
-	GATE_START_CEILING,  /* sealed memfd; only if has_ceiling */
+	GATE_START_CA,     /* file: the CA's key and certificate, PEM */
+	GATE_START_ROOTS,  /* sealed memfd: roots for origins (proxy/roots.h) */
+	GATE_START_POLICY, /* sealed memfd */
+	GATE_START_CEILING, /* sealed memfd; only if has_ceiling */
 };
 
 /* Per-sandbox caps; 0 is not a value: the supervisor fills each in. */
 struct message_gate_limits {
-	uint32_t connections;        /* guest connections at once */
-	uint32_t head_max_bytes;     /* of one request or response head */
-	uint32_t head_timeout_ms;    /* from its first byte to its end */
-	uint32_t idle_timeout_ms;    /* kept HTTP connection, no exchange */
+	uint32_t connections;           /* guest connections at once */
+	uint32_t head_max_bytes;        /* of one request or response head */
+	uint32_t head_timeout_ms;       /* from its first byte to its end */
+	uint32_t idle_timeout_ms;       /* kept HTTP connection, no exchange */
 	uint32_t relay_idle_timeout_ms; /* tunnel without a byte */
-	uint32_t connect_timeout_ms; /* dialler's answer */
-	uint32_t tls_timeout_ms;     /* either handshake */
-	uint32_t mint_per_second;    /* names never seen */
-	uint32_t leaf_cache;         /* entries */
+	uint32_t connect_timeout_ms;    /* dialler's answer */
+	uint32_t tls_timeout_ms;        /* either handshake */
+	uint32_t mint_per_second;       /* names never seen */
+	uint32_t leaf_cache;            /* entries */
 	uint32_t dns_per_second;
 	uint32_t synthetic_addresses; /* names with an address at once */
 };
@@ -93,8 +93,8 @@ struct message_gate_status {
 
 /* MSG_HELLO, of every child. */
 struct message_hello {
-	uint16_t protocol;             /* MESSAGE_PROTOCOL */
-	char role[16];                 /* "gate", "dialler", ... */
+	uint16_t protocol;               /* MESSAGE_PROTOCOL */
+	char role[16];                   /* "gate", "dialler", ... */
 	char sandbox[SANDBOX_NAME_SIZE]; /* gates only */
 	uint64_t generation;
 	char policy[DIGEST_TEXT_SIZE]; /* in force, "" before a start */
@@ -102,20 +102,20 @@ struct message_hello {
 
 void message_gate_net_encode(struct wr *w, const struct message_gate_net *m);
 int message_gate_net_decode(struct rd *r, struct message_gate_net *ret);
-void message_gate_start_encode(
-    struct wr *w, const struct message_gate_start *m);
+void message_gate_start_encode(struct wr *w,
+    const struct message_gate_start *m);
 int message_gate_start_decode(struct rd *r, struct message_gate_start *ret);
-void message_gate_policy_encode(
-    struct wr *w, const struct message_gate_policy *m);
+void message_gate_policy_encode(struct wr *w,
+    const struct message_gate_policy *m);
 int message_gate_policy_decode(struct rd *r, struct message_gate_policy *ret);
-void message_gate_policy_ack_encode(
-    struct wr *w, const struct message_gate_policy_ack *m);
-int message_gate_policy_ack_decode(
-    struct rd *r, struct message_gate_policy_ack *ret);
+void message_gate_policy_ack_encode(struct wr *w,
+    const struct message_gate_policy_ack *m);
+int message_gate_policy_ack_decode(struct rd *r,
+    struct message_gate_policy_ack *ret);
 void message_gate_peer_encode(struct wr *w, const struct message_gate_peer *m);
 int message_gate_peer_decode(struct rd *r, struct message_gate_peer *ret);
-void message_gate_status_encode(
-    struct wr *w, const struct message_gate_status *m);
+void message_gate_status_encode(struct wr *w,
+    const struct message_gate_status *m);
 int message_gate_status_decode(struct rd *r, struct message_gate_status *ret);
 void message_hello_encode(struct wr *w, const struct message_hello *m);
 int message_hello_decode(struct rd *r, struct message_hello *ret);

@@ -13,10 +13,10 @@
 
 /* How the value is put into a request. */
 enum lease_apply {
-	LEASE_APPLY_BEARER,     /* Authorization: Bearer VALUE */
-	LEASE_APPLY_BASIC,      /* Authorization: Basic base64(USER:VALUE) */
-	LEASE_APPLY_RAW,        /* Authorization: VALUE */
-	LEASE_APPLY_HEADER,     /* NAME: VALUE */
+	LEASE_APPLY_BEARER, /* Authorization: Bearer VALUE */
+	LEASE_APPLY_BASIC,  /* Authorization: Basic base64(USER:VALUE) */
+	LEASE_APPLY_RAW,    /* Authorization: VALUE */
+	LEASE_APPLY_HEADER, /* NAME: VALUE */
 	LEASE_APPLY_COUNT
 };
 
@@ -30,7 +30,7 @@ struct message_lease_request {
 	uint16_t port;
 	uint8_t scheme; /* enum scheme */
 	char method[METHOD_NAME_SIZE];
-	struct span path;  /* borrows from the message; at most 8 KiB */
+	struct span path; /* borrows from the message; at most 8 KiB */
 };
 #define LEASE_PATH_MAX_BYTES 8192
 #define LEASE_REQUEST_BODY_MAX_BYTES 9216
@@ -54,10 +54,10 @@ struct message_lease {
 	struct secret value; /* owned by whoever decoded it */
 };
 
-void message_lease_request_encode(
-    struct wr *w, const struct message_lease_request *m);
-int message_lease_request_decode(
-    struct rd *r, struct message_lease_request *ret);
+void message_lease_request_encode(struct wr *w,
+    const struct message_lease_request *m);
+int message_lease_request_decode(struct rd *r,
+    struct message_lease_request *ret);
 /* The writer's buffer holds the secret: wipe it after sending. */
 void message_lease_encode(struct wr *w, const struct message_lease *m);
 /* On success ret->value is the caller's to secret_done(). */

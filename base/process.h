@@ -38,7 +38,8 @@ struct process_spec {
  * 0, or the -errno of the step that failed. The pidfd is the caller's, who
  * must not ignore SIGCHLD. No PDEATHSIG: it may outlive us.
  */
-int process_spawn(const struct process_spec *spec, pid_t *ret_pid, int *ret_pidfd);
+int process_spawn(const struct process_spec *spec, pid_t *ret_pid,
+    int *ret_pidfd);
 
 /* Opens a pidfd for a process that is not our child. 0 or -errno. */
 int process_open(pid_t pid, int *ret_pidfd);

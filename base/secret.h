@@ -15,13 +15,13 @@
 #define SECRET_MAX_BYTES 65536
 
 struct secret {
-	uint8_t *ptr;    /* NULL when empty */
+	uint8_t *ptr; /* NULL when empty */
 	size_t len;
 	size_t map_size; /* whole pages */
 };
 
 /* The empty secret. */
-#define SECRET_NONE ((struct secret) { NULL, 0, 0 })
+#define SECRET_NONE ((struct secret){ NULL, 0, 0 })
 
 /*
  * Copies len bytes; what s held before is wiped. -E2BIG over the limit,
