@@ -73,7 +73,7 @@ static void
 read_ipv4(struct rd *r, struct ip_summary *s)
 {
 	uint8_t first = rd_u8(r);
-	size_t header_bytes = (first & 0xfu) * 4u;
+	size_t header_bytes = (size_t)4 * (first & 0xfu);
 	uint16_t fragment;
 
 	if (first >> 4 != 4 || header_bytes < 20)
@@ -144,8 +144,9 @@ read_ipv6(struct rd *r, struct ip_summary *s)
 static void
 read_arp(struct rd *r, struct ip_summary *s)
 {
-	if (rd_u16(r) != 1 || rd_u16(r) != IP_ETHERTYPE_IPV4 || rd_u8(r) != 6 ||
-	    rd_u8(r) != 4)
+	if (rd_u16(r) != 1)
+		return;
+	if (rd_u16(r) != IP_ETHERTYPE_IPV4 || rd_u8(r) != 6 || rd_u8(r) != 4)
 		return;
 	s->arp_operation = rd_u16(r);
 	rd_skip(r, 6);

@@ -125,10 +125,9 @@ segment_fault(const struct segment *s, bool is_last)
 static enum path_fault
 segment_next(struct segment *s, struct path_unit u)
 {
-	enum path_fault f;
-
 	if (u.byte == '/') {
-		f = segment_fault(s, false);
+		enum path_fault f = segment_fault(s, false);
+
 		*s = (struct segment){ .is_dots = true };
 		return f;
 	}
