@@ -70,7 +70,7 @@ parse_ip4(struct nflog_packet *p)
 {
 	struct rd r = rd_span(p->payload);
 	uint8_t version_ihl = rd_u8(&r);
-	size_t header = (version_ihl & 0x0fU) * 4U;
+	size_t header = (size_t)4 * (version_ihl & 0x0fU);
 	uint16_t fragment;
 
 	rd_skip(&r, 5);

@@ -159,7 +159,7 @@ int
 route_address_setup(const struct net_plan *plan, const char *device)
 {
 	struct netlink_batch b;
-	unsigned int index;
+	unsigned int index = 0;
 	int rc = device_index(device, &index);
 
 	if (rc != 0)
@@ -175,7 +175,7 @@ route_guest_setup(const struct net_plan *plan, const char *device)
 {
 	struct netlink_batch b;
 	struct nlmsghdr *nlh;
-	unsigned int index;
+	unsigned int index = 0;
 	int rc = device_index(device, &index);
 
 	if (rc != 0)
