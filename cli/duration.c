@@ -2,7 +2,7 @@
 
 #include "base/ascii.h"
 
-#define DURATION_MAX_S (366u * 24 * 3600)
+#define DURATION_MAX_S (UINT64_C(366) * 24 * 3600)
 
 static uint32_t
 duration_unit(char c)
