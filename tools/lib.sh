@@ -1,11 +1,12 @@
-# Shared by tools/demo, tools/check and tools/bench; sourced, not run.
+# Shared by the programs in tools/; sourced, not run.
+# shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
-	bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' dim=$'\e[2m' plain=$'\e[0m'
+	bold=$'\e[1m' red=$'\e[31m' plain=$'\e[0m'
 else
-	bold='' red='' green='' dim='' plain=''
+	bold='' red='' plain=''
 fi
 
 say() {
@@ -27,19 +28,20 @@ need_root() {
 packages() {
 	local pattern missing
 	pattern=$(IFS='|'; printf '%s' "$*")
-	missing=$(grep -E "^($pattern)[[:space:]]" "$root/tools/packages" |
-		awk '{ print $2 }' | sort -u | while read -r package; do
-		dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null |
-			grep -q '^ii' || printf '%s ' "$package"
-	done)
-	[ -n "$missing" ] || return 0
-	say "installing: $missing"
+	mapfile -t missing < <(grep -E "^($pattern)[[:space:]]" \
+		"$root/tools/packages" | awk '{ print $2 }' | sort -u |
+		while read -r package; do
+			dpkg-query -W -f '${db:Status-Abbrev}' "$package" \
+				2>/dev/null | grep -q '^ii' || echo "$package"
+		done)
+	[ "${#missing[@]}" -gt 0 ] || return 0
+	say "installing: ${missing[*]}"
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null &&
-		# shellcheck disable=SC2086
-		apt-get -qq -y --no-install-recommends \
-			-o DPkg::Lock::Timeout=300 install $missing >/dev/null ||
-		fail "apt-get could not install: $missing"
+	if ! apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null ||
+		! apt-get -qq -y --no-install-recommends \
+			-o DPkg::Lock::Timeout=300 install "${missing[@]}" >/dev/null; then
+		fail "apt-get could not install: ${missing[*]}"
+	fi
 }
 
 # A package's own service would take the ports that tests and demo use.
