@@ -91,25 +91,30 @@ call_send(int to, const uint8_t *buf, size_t len, int fd)
 	return 0;
 }
 
+struct call {
+	const char *method, *path;
+	const json_t *body; /* or NULL */
+	int fd;             /* goes with it; or -1 */
+};
+
 static int
-call_request(int to, const char *method, const char *path, json_t *body, int fd,
-    struct err *err)
+call_request(int to, const struct call *q, struct err *err)
 {
 	AUTO_FREE char *text =
-	    body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
+	    q->body == NULL ? NULL : json_dumps(q->body, JSON_COMPACT);
 	size_t len = text == NULL ? 0 : strlen(text);
 	AUTO_FREE uint8_t *buf = malloc(len + 2048);
-	struct span target = span_of(path);
-	const char *query = strchr(path, '?');
+	struct span target = span_of(q->path);
+	const char *query = strchr(q->path, '?');
 	struct wr w;
 	int rc;
 
-	if (buf == NULL || (body != NULL && text == NULL))
+	if (buf == NULL || (q->body != NULL && text == NULL))
 		return err_os(err, -ENOMEM, "the request");
 	if (query != NULL)
-		target.len = (size_t)(query - path);
+		target.len = (size_t)(query - q->path);
 	w = wr_init(buf, len + 2048);
-	http_write_request_line(&w, span_of(method), target, query != NULL,
+	http_write_request_line(&w, span_of(q->method), target, query != NULL,
 	    query != NULL ? span_of(query + 1) : span_of(""));
 	http_write_text(&w, "Host", "tapward");
 	http_write_length(&w, len);
@@ -117,7 +122,7 @@ call_request(int to, const char *method, const char *path, json_t *body, int fd,
 	wr_bytes(&w, text, len);
 	if (!wr_ok(&w))
 		return err_at(err, NULL, 0, "the request has no such form");
-	rc = call_send(to, buf, w.len, fd);
+	rc = call_send(to, buf, w.len, q->fd);
 	return rc == 0 ? 0 : err_os(err, rc, "sending to tapwardd");
 }
 
@@ -176,9 +181,13 @@ call_receive(int from, size_t max, uint8_t **ret_buf, size_t *ret_len,
 	return 0;
 }
 
-int
-call(const struct cli *cli, const char *method, const char *path, json_t *body,
-    int fd, struct reply *ret, struct err *err)
+/*
+ * 0, or -EINVAL or another -errno with err set when there was no answer; an
+ * answer that refuses is a success here.
+ */
+static int
+call_exchange(const struct cli *cli, const struct call *q, struct reply *ret,
+    struct err *err)
 {
 	AUTO_CLOSE int to = -1;
 	AUTO_FREE uint8_t *buf = NULL;
@@ -188,7 +197,7 @@ call(const struct cli *cli, const char *method, const char *path, json_t *body,
 
 	*ret = (struct reply){ 0, NULL, -1 };
 	if (rc == 0)
-		rc = call_request(to, method, path, body, fd, err);
+		rc = call_request(to, q, err);
 	if (rc != 0)
 		return rc;
 	rc = call_receive(to, CALL_ANSWER_MAX, &buf, &len, &ret->fd);
@@ -235,8 +244,9 @@ int
 call_or_complain(const struct cli *cli, const char *method, const char *path,
     json_t *body, int fd, struct reply *ret)
 {
+	const struct call q = { method, path, body, fd };
 	struct err err = { "" };
-	int rc = call(cli, method, path, body, fd, ret, &err);
+	int rc = call_exchange(cli, &q, ret, &err);
 
 	if (rc != 0)
 		return cli_fail(&err, CLI_NO_DAEMON);
@@ -287,6 +297,7 @@ int
 call_stream(const struct cli *cli, const char *path, call_line *on_line,
     void *arg)
 {
+	const struct call q = { "GET", path, NULL, -1 };
 	AUTO_FREE char *line = malloc(CALL_LINE_MAX);
 	struct err err = { "" };
 	int fd = -1;
@@ -294,7 +305,7 @@ call_stream(const struct cli *cli, const char *path, call_line *on_line,
 	FILE *f;
 
 	if (rc == 0)
-		rc = call_request(fd, "GET", path, NULL, -1, &err);
+		rc = call_request(fd, &q, &err);
 	if (rc != 0 || line == NULL) {
 		fd_close(&fd);
 		return cli_fail(&err, CLI_NO_DAEMON);

@@ -20,14 +20,8 @@ void reply_done(struct reply *r);
 
 /*
  * One request and its whole answer. body is borrowed and may be NULL; fd goes
- * with it unless it is -1. -EINVAL or another -errno with err set when there
- * was no answer; an answer that refuses is a success here.
- */
-int call(const struct cli *cli, const char *method, const char *path,
-    json_t *body, int fd, struct reply *ret, struct err *err);
-/*
- * As call(), and an answer of 400 and up is an error too: its sentence and
- * findings are printed on stderr. Returns 0, or the exit status.
+ * with it unless it is -1. No answer is an error, and one of 400 and up is:
+ * its sentence and findings are printed on stderr. 0, or the exit status.
  */
 int call_or_complain(const struct cli *cli, const char *method,
     const char *path, json_t *body, int fd, struct reply *ret);

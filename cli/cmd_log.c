@@ -49,12 +49,13 @@ log_print_row(char *line, size_t len, void *arg)
 		return 0;
 	}
 	log_print_where(record, where, sizeof(where));
-	(void)printf("%s %-16s %-9s %-5s %-22s %s %s %s  %s %s%s%s\n",
+	(void)printf("%s %-16s %-9s %-5s %-18s %-32s %-6s %-28s %s %s%s%s\n",
 	    log_text(record, "time"), log_text(record, "sandbox"),
 	    log_text(record, "event"), log_text(record, "verdict"),
 	    log_text(record, "reason"), where, log_text(record, "method"),
-	    log_text(record, "path"), log_text(record, "rule"),
-	    log_text(record, "at"),
+	    *log_text(record, "path") != '\0' ? log_text(record, "path")
+					      : log_text(record, "detail"),
+	    log_text(record, "rule"), log_text(record, "at"),
 	    *log_text(record, "credential") != '\0' ? " credential=" : "",
 	    log_text(record, "credential"));
 	json_decref(record);

@@ -56,7 +56,9 @@ def npm(s, folder, *argv, **kwargs):
     os.makedirs(folder, exist_ok=True)
     with open(f"{folder}/.npmrc", "w", encoding="ascii") as f:
         f.write(f"registry=https://{HOST}/\nupdate-notifier=false\naudit=false\n"
-                "fund=false\nfetch-retries=1\n")
+                "fund=false\nfetch-retries=1\n"
+                # npm asks for a token before it publishes; any will do
+                f"//{HOST}/:_authToken=not-a-token\n")
     if not os.path.exists(f"{folder}/package.json"):
         with open(f"{folder}/package.json", "w", encoding="ascii") as f:
             json.dump({"name": "work", "version": "1.0.0"}, f)
@@ -85,8 +87,8 @@ def _():
         json.dump({"name": "@acme/evil", "version": "1.0.0"}, f)
     got = npm(s, folder, "publish")
     assert got.code != 0, repr(got)
-    s2 = s.curl("-i", "-X", "PUT", "-d", "{}", f"https://{HOST}/@acme%2fevil")
-    contains(s2.out, "Tapward-Reason: method", repr(s2))
+    contains(got.both, "403", repr(got))
+    contains(got.both, "method", repr(got))
     s.audited(verdict="deny", reason="method", method="PUT")
 
 
