@@ -68,9 +68,10 @@ done(struct chan *c, uint32_t id, const char *fault)
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr w = wr_init(buf, sizeof(buf));
 	struct message_done m = { .ok = fault == NULL };
-	char text[LOG_QUOTE_MAX];
 
 	if (fault != NULL) {
+		char text[LOG_QUOTE_MAX];
+
 		log_warn(AREA, "refused=%s",
 		    log_quote(text, sizeof(text), span_of(fault)));
 		(void)strncpy(m.text, fault, sizeof(m.text) - 1);
