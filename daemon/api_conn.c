@@ -84,11 +84,11 @@ static unsigned int
 api_conn_frame(struct api_conn *c)
 {
 	struct http_request req;
-	enum http_status s;
 
 	if (c->head_len == 0) {
-		s = http_scan(&c->scan, (struct span){ c->in, c->in_len },
-		    &c->head_len);
+		enum http_status s = http_scan(&c->scan,
+		    (struct span){ c->in, c->in_len }, &c->head_len);
+
 		if (s == HTTP_MORE)
 			return c->in_len < API_HEAD_MAX_BYTES ? 1 : 431;
 		if (s != HTTP_OK ||
@@ -205,10 +205,9 @@ api_conn_send(struct api_conn *c)
 static void
 api_conn_write(struct api_conn *c)
 {
-	ssize_t n;
-
 	if (c->out_at < c->out_len) {
-		n = api_conn_send(c);
+		ssize_t n = api_conn_send(c);
+
 		if (n == -1 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {

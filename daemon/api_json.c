@@ -83,9 +83,9 @@ api_take_device(const struct api_reading *rd, json_t *value)
 {
 	const char *text = json_string_value(value);
 
-	for (uint8_t i = 0; i < API_DEVICE_COUNT; i++) {
-		if (strcmp(text, api_device_name(i)) == 0) {
-			rd->req->device = i;
+	for (unsigned int i = 0; i < API_DEVICE_COUNT; i++) {
+		if (strcmp(text, api_device_name((uint8_t)i)) == 0) {
+			rd->req->device = (uint8_t)i;
 			return 0;
 		}
 	}

@@ -272,7 +272,7 @@ static bool
 check_netns(const struct request *r)
 {
 	uint64_t inode;
-	uid_t owner;
+	uid_t owner = (uid_t)-1; /* nobody's */
 
 	if (r->m->device != API_DEVICE_VETH) {
 		if (r->fd_count == 1)

@@ -185,7 +185,7 @@ api_route_request(struct api_conn *c, const struct http_request *http)
 {
 	const struct span nothing = { NULL, 0 };
 	struct api_body body = { NULL, 0 };
-	struct api_target target;
+	struct api_target target = { 0 };
 	struct err err = { "" };
 	unsigned int status = api_route_find(http, &target, &c->request);
 	int rc = 0;

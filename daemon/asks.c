@@ -52,6 +52,13 @@ asks_answer(struct asks *all, uint32_t id, int rc, const struct answer *a)
 	return false;
 }
 
+static void
+drop(struct ask *ask)
+{
+	LIST_REMOVE(ask, entry);
+	free(ask);
+}
+
 void
 asks_cancel(struct asks *all, const void *arg)
 {
@@ -60,10 +67,8 @@ asks_cancel(struct asks *all, const void *arg)
 	while (ask != NULL) {
 		struct ask *next = LIST_NEXT(ask, entry);
 
-		if (ask->arg == arg) {
-			LIST_REMOVE(ask, entry);
-			free(ask);
-		}
+		if (ask->arg == arg)
+			drop(ask);
 		ask = next;
 	}
 }

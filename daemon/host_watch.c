@@ -170,7 +170,7 @@ on_settled(evutil_socket_t fd, short what, void *arg)
 static void
 on_netlink(evutil_socket_t fd, short what, void *arg)
 {
-	const struct timeval tv = { .tv_usec = HOST_WATCH_SETTLE_MS * 1000 };
+	const struct timeval tv = { .tv_usec = HOST_WATCH_SETTLE_MS * 1000L };
 	struct host_watch *h = arg;
 	uint8_t ignored[8192];
 

@@ -26,10 +26,11 @@ void
 jobs_on_service_up(struct service *s, unsigned int which)
 {
 	struct supervisor *sv = s->sv;
-	struct sandbox *sandbox;
 
 	/* At our start the sandboxes are told as they are taken up. */
 	if (sv->is_serving) {
+		struct sandbox *sandbox;
+
 		LIST_FOREACH(sandbox, &sv->sandboxes, entry)
 		mend(sandbox, which);
 		s->is_same = true;

@@ -270,7 +270,7 @@ static const struct chan_rule rules[] = {
 	{ MSG_RECORDER_POLICY, MESSAGE_SMALL_BYTES, 0, 0, on_policy },
 	{ MSG_RECORDER_DETACH, MESSAGE_SMALL_BYTES, 0, 0, on_detach },
 	{ MSG_RECORDER_NFLOG_BACK, MESSAGE_SMALL_BYTES, 0, 0, on_nflog_back },
-	{ MSG_RECORDER_EVENT, 2 * MESSAGE_SMALL_BYTES, 0, 0, on_event },
+	{ MSG_RECORDER_EVENT, (size_t)2 * MESSAGE_SMALL_BYTES, 0, 0, on_event },
 	{ MSG_RECORDER_READ, MESSAGE_SMALL_BYTES, 1, 1, on_read },
 	{ MSG_RECORDER_STATUS, 0, 0, 0, on_status },
 	{ MSG_RECORDER_METRICS, 0, 1, 1, on_metrics },

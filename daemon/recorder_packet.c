@@ -46,10 +46,11 @@ write_mac(struct wr *w, struct span frame)
 static void
 write_source(struct wr *w, const struct ip_summary *s)
 {
-	char text[ADDRESS_TEXT_SIZE];
+	if (s->source.family != ADDRESS_NONE) {
+		char text[ADDRESS_TEXT_SIZE];
 
-	if (s->source.family != ADDRESS_NONE)
 		wr_fmt(w, "from=%s ", address_format(&s->source, text));
+	}
 	if (s->is_fragment)
 		wr_text(w, "fragment ");
 	if (s->has_options)

@@ -118,10 +118,10 @@ static bool
 reader_fill(struct reader *r)
 {
 	ssize_t n = pread(r->log_fd, r->in, sizeof(r->in), r->offset);
-	size_t done;
 
 	if (n > 0) {
-		done = reader_filter(r, (size_t)n);
+		size_t done = reader_filter(r, (size_t)n);
+
 		r->offset += (off_t)done;
 		if (done != 0)
 			return true;

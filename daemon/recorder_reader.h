@@ -15,12 +15,12 @@ struct recorder_readers;
 /* log is borrowed. NULL when memory is short. */
 struct recorder_readers *recorder_readers_new(struct event_base *base,
     const struct recorder_log *log);
-void recorder_readers_free(struct recorder_readers *r);
+void recorder_readers_free(struct recorder_readers *all);
 /* Takes sink, a pipe or a stream socket. 0 or -errno. */
-int recorder_readers_add(struct recorder_readers *r,
+int recorder_readers_add(struct recorder_readers *all,
     const struct message_recorder_read *wanted, int sink);
 /* Lines have reached the file. */
-void recorder_readers_wake(struct recorder_readers *r);
-uint32_t recorder_readers_count(const struct recorder_readers *r);
+void recorder_readers_wake(struct recorder_readers *all);
+uint32_t recorder_readers_count(const struct recorder_readers *all);
 
 #endif

@@ -29,30 +29,30 @@ struct recorder_senders_callbacks {
 /* cb is copied. NULL when memory is short. */
 struct recorder_senders *recorder_senders_new(struct event_base *base,
     const struct recorder_senders_callbacks *cb);
-void recorder_senders_free(struct recorder_senders *s);
+void recorder_senders_free(struct recorder_senders *all);
 
 /*
  * Takes fd: a channel for MSG_AUDIT, or a NFLOG socket. The sender of a
  * channel hears at once whether the sink can write. 0 or -errno.
  */
-int recorder_senders_attach(struct recorder_senders *s,
+int recorder_senders_attach(struct recorder_senders *all,
     const struct message_recorder_sandbox *about, int fd, bool can_write);
-int recorder_senders_nflog(struct recorder_senders *s,
+int recorder_senders_nflog(struct recorder_senders *all,
     const struct message_recorder_sandbox *about, int fd);
 /* All of this sandbox's senders have about->policy from now on. */
-void recorder_senders_policy(struct recorder_senders *s,
+void recorder_senders_policy(struct recorder_senders *all,
     const struct message_recorder_sandbox *about);
 /*
  * Closes its NFLOG sockets; its channels go when their senders close them,
  * so that what they still hold is not lost.
  */
-void recorder_senders_detach(struct recorder_senders *s,
+void recorder_senders_detach(struct recorder_senders *all,
     const struct message_recorder_sandbox *about);
 /* Borrows its NFLOG socket; -1 without one. */
-int recorder_senders_nflog_fd(const struct recorder_senders *s,
+int recorder_senders_nflog_fd(const struct recorder_senders *all,
     const struct message_recorder_sandbox *about);
 /* Tells all channels. */
-void recorder_senders_state(struct recorder_senders *s, bool can_write);
-uint32_t recorder_senders_count(const struct recorder_senders *s);
+void recorder_senders_state(struct recorder_senders *all, bool can_write);
+uint32_t recorder_senders_count(const struct recorder_senders *all);
 
 #endif
