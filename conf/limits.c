@@ -34,8 +34,9 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	    "a name costs a signature" },
 	[LIMIT_LEAF_CACHE] = { "leaf-cache", UNIT_COUNT, 512, 1, 65536,
 	    "names in use at once; 2 KiB each" },
-	[LIMIT_DNS_RATE] = { "dns-rate", UNIT_COUNT, 200, 1, 100000,
-	    "questions a second: parallel installs ask a few hundred once" },
+	[LIMIT_DNS_RATE] = { "dns-rate", UNIT_COUNT, 1000, 1, 100000,
+	    "questions a second: two for each connection of a client "
+	    "without a cache; an answer costs 20 us" },
 	[LIMIT_SYNTHETIC_ADDRESSES] = { "synthetic-addresses", UNIT_COUNT, 4096,
 	    16, 65000,
 	    "names with an address at once; the oldest is used again" },

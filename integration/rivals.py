@@ -1,6 +1,8 @@
 """The proxies that tools/bench runs beside tapward, each at its best for one
 kind of work, one worker, in the same namespace as tapward's dialler."""
 
+import os
+
 from harness import shell
 from harness.claims import until
 from harness.net import Namespace, ip
@@ -37,7 +39,7 @@ http {{
 HAPROXY = """
 global
   nbthread 1
-  maxconn 8000
+  maxconn 2000
   ca-base /
 defaults
   timeout connect 5s
@@ -61,16 +63,16 @@ listen minted
 """
 
 SQUID = """
-pid_filename {folder}/squid.pid
-access_log stdio:{folder}/squid-access.log
-cache_log {folder}/squid-cache.log
+pid_filename {folder}/squid/pid
+access_log stdio:{folder}/squid/access.log
+cache_log {folder}/squid/cache.log
 cache deny all
-cache_effective_user root
+cache_effective_user proxy
 workers 1
-coredump_dir {folder}
+coredump_dir {folder}/squid
 http_port {here}:3128
-http_port {here}:3129 ssl-bump generate-host-certificates=on dynamic_cert_mem_cache_size=16MB tls-cert={folder}/rival-ca.pem
-sslcrtd_program /usr/lib/squid/security_file_certgen -s {folder}/ssl_db -M 16MB
+http_port {here}:3129 ssl-bump generate-host-certificates=on dynamic_cert_mem_cache_size=16MB tls-cert={folder}/squid/ca.pem
+sslcrtd_program /usr/lib/squid/security_file_certgen -s {folder}/squid/ssl_db -M 16MB
 sslcrtd_children 1
 tls_outgoing_options cafile={ca}
 acl bumped localport 3129
@@ -106,9 +108,12 @@ class Rivals:
         self.join([cert, key], "rival-default.pem")
         self.nginx = self.start("nginx", NGINX, ["nginx", "-p", folder, "-c"])
         self.haproxy = self.start("haproxy", HAPROXY, ["haproxy", "-db", "-f"])
+        os.mkdir(f"{folder}/squid")
         shell.run(["/usr/lib/squid/security_file_certgen", "-c", "-s",
-                   f"{folder}/ssl_db", "-M", "16MB"]).ok()
-        self.squid = self.start("squid", SQUID, ["squid", "-N", "-f"])
+                   f"{folder}/squid/ssl_db", "-M", "16MB"]).ok()
+        self.join([world.authority.ca, world.authority.key], "squid/ca.pem")
+        shell.run(["chown", "-R", "proxy", f"{folder}/squid"]).ok()
+        self.squid = self.start("squid", SQUID, ["squid", "-N", "-n", f"bench{os.getpid()}", "-f"])
         for port in (1443, 2443, 1444, 2444, 3128, 3129):
             until(lambda p=port: self.listens(p), 20, f"a rival on {port}")
 
