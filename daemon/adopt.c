@@ -121,12 +121,12 @@ take_network(void *arg, struct err *err)
 		.owner = s->state.tap_owner_uid,
 		.open = policy_set_opening(&s->policy),
 	};
-	struct net_sockets sockets;
+	struct net_kept kept = { .inode = s->state.netns_inode };
 	int rc;
 
-	fill_sockets(s, &sockets);
-	rc = sandbox_net_adopt(&s->sv->host, &s->sv->plan, &req,
-	    s->state.netns_inode, &sockets, &s->net, err);
+	fill_sockets(s, &kept.sockets);
+	rc = sandbox_net_adopt(&s->sv->host, &s->sv->plan, &req, &kept, &s->net,
+	    err);
 	return rc == 0 ? sandbox_watch(s) : rc;
 }
 

@@ -128,18 +128,18 @@ take_up(struct sandbox_net *n, struct err *err)
 
 int
 sandbox_net_adopt(const struct net_host *host, const struct net_plan *plan,
-    const struct net_request *req, uint64_t inode, struct net_sockets *sockets,
+    const struct net_request *req, struct net_kept *kept,
     struct sandbox_net **ret, struct err *err)
 {
 	struct sandbox_net *n = sandbox_new(host, plan);
 	int rc;
 
 	if (n == NULL) {
-		net_sockets_close(sockets);
+		net_sockets_close(&kept->sockets);
 		return err_os(err, -ENOMEM, "a sandbox's network");
 	}
-	n->sockets = *sockets;
-	*sockets = NET_SOCKETS_NONE;
+	n->sockets = kept->sockets;
+	kept->sockets = NET_SOCKETS_NONE;
 	n->kind = req->device;
 	n->has_device = true;
 	rc = net_opening_copy(&req->open, &n->open);
@@ -149,7 +149,7 @@ sandbox_net_adopt(const struct net_host *host, const struct net_plan *plan,
 		rc = netns_name_open(n->name, &n->ns_fd);
 	if (rc == 0)
 		rc = netns_inode(n->ns_fd, &n->inode);
-	if (rc == 0 && n->inode != inode)
+	if (rc == 0 && n->inode != kept->inode)
 		rc = -ESTALE;
 	if (rc == 0)
 		rc = netns_enter(n->ns_fd);

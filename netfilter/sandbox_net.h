@@ -36,6 +36,12 @@ struct net_request {
 	struct net_opening open;
 };
 
+/* What an earlier supervisor left of a sandbox. */
+struct net_kept {
+	uint64_t inode; /* of its namespace */
+	struct net_sockets sockets;
+};
+
 struct sandbox_net;
 
 /*
@@ -57,13 +63,13 @@ int sandbox_net_finish(struct sandbox_net *n, const struct net_request *req,
 
 /*
  * Takes up a sandbox that an earlier supervisor finished, by its name, after
- * checking that its inode is the one recorded (-ESTALE if not). Its ruleset is
- * read back and put in place again where it differs, device closed meanwhile;
- * a device that is gone is no failure. The sockets are taken, in failure too;
+ * checking that its inode is kept->inode (-ESTALE if not). Its ruleset is read
+ * back and put in place again where it differs, device closed meanwhile; a
+ * device that is gone is no failure. kept->sockets are taken, in failure too;
  * missing ones (-1) are made anew. req->guest is not used. 0 or -errno.
  */
 int sandbox_net_adopt(const struct net_host *host, const struct net_plan *plan,
-    const struct net_request *req, uint64_t inode, struct net_sockets *sockets,
+    const struct net_request *req, struct net_kept *kept,
     struct sandbox_net **ret, struct err *err);
 
 /*

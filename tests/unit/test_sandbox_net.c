@@ -283,30 +283,27 @@ a_new_supervisor_takes_it_up(void **state)
 	struct net_request req = tap_request();
 	struct sandbox_net *n = create(&req);
 	struct sandbox_net *again = NULL;
-	struct net_sockets kept = NET_SOCKETS_NONE;
-	uint64_t inode = sandbox_net_inode(n);
+	struct net_kept kept = { sandbox_net_inode(n), NET_SOCKETS_NONE };
 	struct err err = { "" };
 
 	(void)state;
 	for (unsigned int i = 0; i < NET_SOCKET_COUNT; i++)
-		kept.fd[i] = dup(sandbox_net_sockets(n)->fd[i]);
+		kept.sockets.fd[i] = dup(sandbox_net_sockets(n)->fd[i]);
 	sandbox_net_forget(n);
-	if (sandbox_net_adopt(&host, &plan, &req, inode, &kept, &again, &err) !=
-	    0)
+	if (sandbox_net_adopt(&host, &plan, &req, &kept, &again, &err) != 0)
 		fail_msg("%s", err.text);
-	assert_int_equal(kept.fd[0], -1);
+	assert_int_equal(kept.sockets.fd[0], -1);
 	expect_verified(again);
 	sandbox_net_forget(again);
 
 	/* Without the sockets it makes them anew. */
-	if (sandbox_net_adopt(&host, &plan, &req, inode, &kept, &again, &err) !=
-	    0)
+	if (sandbox_net_adopt(&host, &plan, &req, &kept, &again, &err) != 0)
 		fail_msg("%s", err.text);
 	for (unsigned int i = 0; i < NET_SOCKET_COUNT; i++)
 		assert_int_not_equal(sandbox_net_sockets(again)->fd[i], -1);
 	assert_int_equal(sandbox_net_remove(again), 0);
-	assert_int_equal(sandbox_net_adopt(&host, &plan, &req, inode, &kept,
-			     &again, &err),
+	assert_int_equal(sandbox_net_adopt(&host, &plan, &req, &kept, &again,
+			     &err),
 	    -ENOENT);
 }
 
@@ -315,13 +312,13 @@ another_namespace_of_the_name_is_not_taken_up(void **state)
 {
 	struct net_request req = tap_request();
 	struct sandbox_net *n = create(&req);
-	struct net_sockets none = NET_SOCKETS_NONE;
+	struct net_kept other = { sandbox_net_inode(n) + 1, NET_SOCKETS_NONE };
 	struct sandbox_net *again = NULL;
 	struct err err = { "" };
 
 	(void)state;
-	assert_int_equal(sandbox_net_adopt(&host, &plan, &req,
-			     sandbox_net_inode(n) + 1, &none, &again, &err),
+	assert_int_equal(sandbox_net_adopt(&host, &plan, &req, &other, &again,
+			     &err),
 	    -ESTALE);
 	assert_int_equal(sandbox_net_remove(n), 0);
 }
