@@ -23,6 +23,11 @@ struct answer {
 /* rc 0 or -errno; never from inside the call that asked. */
 typedef void ask_done(void *arg, int rc, const struct answer *a);
 
+struct asker {
+	ask_done *done;
+	void *arg;
+};
+
 struct ask;
 LIST_HEAD(asks, ask);
 

@@ -71,7 +71,7 @@ link_broker_attach(const struct sandbox *s, int gate_fd, int recorder_fd,
 	fill_owner(&m, s->state.owner_uid);
 	message_broker_attach_encode(&w, &m);
 	return service_ask(broker_of(s->sv), MSG_BROKER_ATTACH, &w, fds,
-	    m.has_ceiling ? 4 : 3, done, arg);
+	    m.has_ceiling ? 4 : 3, (struct asker){ done, arg });
 }
 
 int
@@ -89,7 +89,7 @@ link_broker_policy(const struct sandbox *s, const struct policy_set *policy,
 	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
 	message_broker_policy_encode(&w, &m);
 	return service_ask(broker_of(s->sv), MSG_BROKER_POLICY, &w, fds,
-	    m.has_ceiling ? 2 : 1, done, arg);
+	    m.has_ceiling ? 2 : 1, (struct asker){ done, arg });
 }
 
 void
@@ -159,7 +159,7 @@ link_broker_configure(struct supervisor *sv)
 	if (rc == 0) {
 		message_broker_configured_encode(&w, &m);
 		rc = service_ask(broker_of(sv), MSG_BROKER_CONFIGURED, &w, NULL,
-		    0, on_configured, sv);
+		    0, (struct asker){ on_configured, sv });
 	}
 	if (rc != 0)
 		log_err("broker", "credentials: %s", strerror(-rc));

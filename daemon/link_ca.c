@@ -49,7 +49,8 @@ link_ca_make(struct sandbox *s, ask_done *done, void *arg)
 	(void)snprintf(m.common_name, sizeof(m.common_name),
 	    "tapward sandbox CA %s", s->state.ca_id);
 	message_ca_make_encode(&w, &m);
-	return service_ask(ca_of(s->sv), MSG_CA_MAKE, &w, NULL, 0, done, arg);
+	return service_ask(ca_of(s->sv), MSG_CA_MAKE, &w, NULL, 0,
+	    (struct asker){ done, arg });
 }
 
 /* The two descriptors of MSG_CA_MADE into the files of id. */
@@ -202,8 +203,8 @@ link_ca_roots(struct supervisor *sv, ask_done *done, void *arg)
 	if (ask == NULL)
 		return -ENOMEM;
 	*ask = (struct roots_ask){ sv, done, arg };
-	rc =
-	    service_ask(ca_of(sv), MSG_ROOTS_MAKE, NULL, &fd, 1, on_roots, ask);
+	rc = service_ask(ca_of(sv), MSG_ROOTS_MAKE, NULL, &fd, 1,
+	    (struct asker){ on_roots, ask });
 	if (rc != 0)
 		free(ask);
 	return rc;

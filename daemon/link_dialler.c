@@ -45,7 +45,7 @@ link_dialler_attach(const struct sandbox *s, int gate_fd, int recorder_fd,
 
 	encode_sandbox(&w, s);
 	return service_ask(dialler_of(s->sv), MSG_DIALLER_ATTACH, &w, fds,
-	    s->sv->ceiling.image_fd != -1 ? 4 : 3, done, arg);
+	    s->sv->ceiling.image_fd != -1 ? 4 : 3, (struct asker){ done, arg });
 }
 
 int
@@ -58,7 +58,7 @@ link_dialler_policy(const struct sandbox *s, const struct policy_set *policy,
 
 	encode_sandbox(&w, s);
 	return service_ask(dialler_of(s->sv), MSG_DIALLER_POLICY, &w, fds,
-	    s->sv->ceiling.image_fd != -1 ? 2 : 1, done, arg);
+	    s->sv->ceiling.image_fd != -1 ? 2 : 1, (struct asker){ done, arg });
 }
 
 void
@@ -98,7 +98,7 @@ link_dialler_configure(struct supervisor *sv)
 			    DIALLER_RESOLVERS_MAX);
 		message_dialler_config_encode(&w, m);
 		rc = service_ask(dialler_of(sv), MSG_DIALLER_CONFIG, &w, NULL,
-		    0, on_configured, sv);
+		    0, (struct asker){ on_configured, sv });
 	}
 	if (rc != 0 && rc != -EAGAIN)
 		log_err("dialler", "configuration: %s", strerror(-rc));
@@ -117,7 +117,7 @@ link_dialler_addresses(struct supervisor *sv)
 	if (rc == 0) {
 		message_dialler_addresses_encode(&w, m);
 		rc = service_ask(dialler_of(sv), MSG_DIALLER_ADDRESSES, &w,
-		    NULL, 0, on_configured, sv);
+		    NULL, 0, (struct asker){ on_configured, sv });
 	}
 	/* Without them a guest could reach the host: nothing is dialled. */
 	if (rc != 0 && rc != -EAGAIN)

@@ -83,7 +83,7 @@ link_recorder_nflog_back(const struct sandbox *s, ask_done *done, void *arg)
 
 	message_recorder_sandbox_encode(&w, &m);
 	return service_ask(recorder_of(s->sv), MSG_RECORDER_NFLOG_BACK, &w,
-	    NULL, 0, done, arg);
+	    NULL, 0, (struct asker){ done, arg });
 }
 
 void

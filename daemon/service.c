@@ -226,7 +226,7 @@ service_tell(struct service *s, uint16_t type, const struct wr *body,
 
 int
 service_ask(struct service *s, uint16_t type, const struct wr *body,
-    const int *fds, unsigned int fd_count, ask_done *done, void *arg)
+    const int *fds, unsigned int fd_count, struct asker who)
 {
 	uint32_t id;
 	int rc;
@@ -234,12 +234,12 @@ service_ask(struct service *s, uint16_t type, const struct wr *body,
 	if (!service_is_up(s))
 		return -EAGAIN;
 	id = proc_next_id(s->proc);
-	rc = asks_add(&s->asks, id, done, arg);
+	rc = asks_add(&s->asks, id, who.done, who.arg);
 	if (rc != 0)
 		return rc;
 	rc = proc_send(s->proc, type, id, body, fds, fd_count);
 	if (rc != 0)
-		asks_cancel(&s->asks, arg);
+		asks_cancel(&s->asks, who.arg);
 	return rc;
 }
 

@@ -68,11 +68,11 @@ int service_start(struct service *s);
 void service_stop(struct service *s, bool is_leaving);
 bool service_is_up(const struct service *s);
 /*
- * Asks it; done hears the answer with this id. 0, -EAGAIN while it is being
+ * Asks it; who hears the answer with this id. 0, -EAGAIN while it is being
  * restarted, or -errno.
  */
 int service_ask(struct service *s, uint16_t type, const struct wr *body,
-    const int *fds, unsigned int fd_count, ask_done *done, void *arg);
+    const int *fds, unsigned int fd_count, struct asker who);
 /* Tells it. As service_ask(). */
 int service_tell(struct service *s, uint16_t type, const struct wr *body,
     const int *fds, unsigned int fd_count);
