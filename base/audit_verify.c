@@ -75,6 +75,29 @@ take_digest(struct rd *r, char ret[DIGEST_HEX_SIZE])
 	ret[DIGEST_HEX_SIZE - 1] = '\0';
 }
 
+/*
+ * One object and no more: braces outside of strings at both ends only, and
+ * every string closed. Two lines that were made one are not.
+ */
+static bool
+is_one_object(struct span line)
+{
+	bool in_string = false;
+
+	for (size_t i = 0; i < line.len; i++) {
+		uint8_t c = line.ptr[i];
+
+		if (in_string && c == '\\')
+			i++;
+		else if (c == '"')
+			in_string = !in_string;
+		else if (!in_string && (c == '{' || c == '}') &&
+		    (c == '{' ? i != 0 : i + 1 != line.len))
+			return false;
+	}
+	return !in_string && line.len > 1 && line.ptr[line.len - 1] == '}';
+}
+
 bool
 audit_line_read(struct span line, struct audit_line_head *ret)
 {
@@ -88,7 +111,7 @@ audit_line_read(struct span line, struct audit_line_head *ret)
 	expect(&r, "\",\"prev\":\"");
 	take_digest(&r, head.prev);
 	expect(&r, "\",\"sandbox\":\"");
-	if (!rd_ok(&r) || line.ptr[line.len - 1] != '}')
+	if (!rd_ok(&r) || !is_one_object(line))
 		return false;
 	*ret = head;
 	return true;

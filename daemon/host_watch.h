@@ -24,8 +24,5 @@ int host_watch_addresses(struct message_dialler_addresses *ret);
 /* The nameservers of /etc/resolv.conf; the count. */
 unsigned int host_watch_resolvers(struct message_resolver *ret,
     unsigned int max);
-/* The same from text: resolv.conf(5), "nameserver ADDRESS" lines. Pure. */
-unsigned int host_watch_parse_resolvers(struct span text,
-    struct message_resolver *ret, unsigned int max);
 
 #endif

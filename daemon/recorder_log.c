@@ -152,12 +152,15 @@ recorder_log_add(struct recorder_log *l,
     const struct message_recorder_sandbox *about,
     const struct audit_record *record)
 {
+	bool is_first = l->len == 0;
+
 	if (l->fd == -1 || !append(l, about, record)) {
 		l->lost++;
 		return;
 	}
-	if (l->can_write)
-		flush_after_ms(l, 0);
+	/* Behind all that is ready in this turn of the loop. */
+	if (l->can_write && is_first)
+		event_active(l->flush_event, EV_TIMEOUT, 0);
 }
 
 /* One write. 0 when the buffer is empty, or -errno. */

@@ -1,0 +1,213 @@
+/*
+ * Readers of the log: what they get, how they follow, when they end.
+ */
+#include "tests/unit/recorder_support.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "daemon/recorder_log.h"
+#include "daemon/recorder_reader.h"
+
+struct fixture {
+	struct event_base *base;
+	struct recorder_log *log;
+	struct recorder_readers *readers;
+	int file;
+	int ours; /* where lines arrive */
+};
+
+static void
+on_state(bool can_write, void *arg)
+{
+	(void)can_write;
+	(void)arg;
+}
+
+static void
+on_written(void *arg)
+{
+	struct fixture *f = arg;
+
+	if (f->readers != NULL)
+		recorder_readers_wake(f->readers);
+}
+
+static int
+new_file(void)
+{
+	char path[] = "/tmp/tapward-log.XXXXXX";
+	int fd = mkostemp(path, O_APPEND | O_CLOEXEC);
+
+	assert_true(fd != -1);
+	assert_int_equal(unlink(path), 0);
+	return fd;
+}
+
+static void
+setup(struct fixture *f)
+{
+	const struct recorder_log_callbacks cb = { on_state, on_written, f };
+
+	*f = (struct fixture){ .base = event_base_new(), .ours = -1 };
+	f->log = recorder_log_new(f->base, &cb);
+	f->file = new_file();
+	assert_int_equal(recorder_log_open(f->log,
+			     fcntl(f->file, F_DUPFD_CLOEXEC, 0)),
+	    0);
+	f->readers = recorder_readers_new(f->base, f->log);
+	assert_non_null(f->readers);
+}
+
+static void
+teardown(struct fixture *f)
+{
+	recorder_readers_free(f->readers);
+	recorder_log_free(f->log);
+	event_base_free(f->base);
+	fd_close(&f->file);
+	fd_close(&f->ours);
+}
+
+static void
+add(struct fixture *f, const char *sandbox, unsigned int count)
+{
+	const struct message_recorder_sandbox about = sandbox_named(sandbox);
+	const struct audit_record record = denial_of("example.org");
+
+	for (unsigned int i = 0; i < count; i++)
+		recorder_log_add(f->log, &about, &record);
+	recorder_log_flush(f->log);
+}
+
+static void
+start(struct fixture *f, const char *sandbox, bool follow)
+{
+	struct message_recorder_read wanted = { .follow = follow };
+	int fds[2];
+
+	(void)strncpy(wanted.sandbox, sandbox, sizeof(wanted.sandbox) - 1);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	f->ours = fds[0];
+	assert_int_equal(fd_set_nonblock(f->ours, true), 0);
+	assert_int_equal(recorder_readers_add(f->readers, &wanted, fds[1]), 0);
+}
+
+/* Lines that arrive until nothing more does. */
+static unsigned int
+take_lines(struct fixture *f)
+{
+	static char buf[65536];
+	unsigned int lines = 0;
+
+	for (int quiet = 0; quiet < 20; quiet++) {
+		ssize_t n;
+
+		(void)event_base_loop(f->base, EVLOOP_NONBLOCK);
+		n = read(f->ours, buf, sizeof(buf));
+		for (ssize_t i = 0; i < n; i++)
+			lines += buf[i] == '\n' ? 1 : 0;
+		if (n > 0)
+			quiet = 0;
+	}
+	return lines;
+}
+
+static void
+gets_what_it_asked_for_and_ends(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, "one", 700);
+	add(&f, "two", 300);
+	add(&f, "one", 1);
+	start(&f, "one", false);
+	assert_int_equal(take_lines(&f), 701);
+	assert_int_equal(recorder_readers_count(f.readers), 0);
+	teardown(&f);
+}
+
+static void
+follows_over_a_rotation(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, "one", 3);
+	start(&f, "", true);
+	assert_int_equal(take_lines(&f), 3);
+	add(&f, "two", 2);
+	assert_int_equal(take_lines(&f), 2);
+	add(&f, "two", 1);
+	assert_int_equal(recorder_log_open(f.log, new_file()), 0);
+	add(&f, "two", 4);
+	assert_int_equal(take_lines(&f), 5);
+	assert_int_equal(recorder_readers_count(f.readers), 1);
+	teardown(&f);
+}
+
+static void
+ends_when_nobody_reads(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, "one", 3);
+	start(&f, "", true);
+	assert_int_equal(take_lines(&f), 3);
+	fd_close(&f.ours);
+	for (int i = 0; i < 10; i++)
+		(void)event_base_loop(f.base, EVLOOP_NONBLOCK);
+	assert_int_equal(recorder_readers_count(f.readers), 0);
+	teardown(&f);
+}
+
+static void
+a_slow_reader_does_not_keep_the_loop(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	add(&f, "one", 2000);
+	start(&f, "", false);
+	/* It never reads: more than a pipe holds stays in the file. */
+	for (int i = 0; i < 100; i++)
+		(void)event_base_loop(f.base, EVLOOP_NONBLOCK);
+	assert_int_equal(recorder_readers_count(f.readers), 1);
+	assert_int_equal(take_lines(&f), 2000);
+	teardown(&f);
+}
+
+static void
+refuses_a_file(void **state)
+{
+	const struct message_recorder_read wanted = { .follow = true };
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	assert_int_equal(recorder_readers_add(f.readers, &wanted, new_file()),
+	    -EINVAL);
+	assert_int_equal(recorder_readers_count(f.readers), 0);
+	teardown(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gets_what_it_asked_for_and_ends),
+		cmocka_unit_test(follows_over_a_rotation),
+		cmocka_unit_test(ends_when_nobody_reads),
+		cmocka_unit_test(a_slow_reader_does_not_keep_the_loop),
+		cmocka_unit_test(refuses_a_file),
+	};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
