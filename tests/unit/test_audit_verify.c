@@ -38,7 +38,7 @@ line_at(unsigned int i)
 {
 	char *at = log_text;
 
-	while (i-- > 0)
+	for (; i > 0; i--)
 		at = strchr(at, '\n') + 1;
 	return at;
 }
