@@ -51,7 +51,7 @@ tapward_library(tapward_inspect_fixture
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
 		PkgConfig::CMOCKA)
 
-foreach(module deny exchange exchange_ends inject inspect scan smuggling tls)
+foreach(module buf deny exchange exchange_ends inject inspect scan smuggling tls)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 

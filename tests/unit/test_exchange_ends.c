@@ -191,8 +191,36 @@ a_pooled_connection_that_is_closed_is_replaced_once(void **state)
 	assert_int_equal(f->origin_count, 2);
 }
 
+/* A POST, and a GET whose body is gone. */
 static void
-a_post_is_never_sent_twice(void **state)
+what_must_not_or_cannot_be_sent_twice_is_not(void **state)
+{
+	static const char *const requests[] = {
+		"POST / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi",
+		"GET / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi",
+	};
+	struct fix *f = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct peer *o;
+
+		fix_open_http(f);
+		o = fix_ask(f, GET);
+		peer_say(o, OK2);
+		fix_until(f, pool_count(&f->gate) == 1);
+		peer_clear(o);
+		peer_say(&f->guest, requests[i]);
+		fix_until(f, peer_has(o, "hi"));
+		peer_drop(o);
+		fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
+		assert_int_equal(f->origin_count, 1);
+		fix_close(f);
+		fix_forget_origins(f);
+	}
+}
+
+static void
+what_was_dialled_under_another_policy_is_not_used(void **state)
 {
 	struct fix *f = *state;
 	struct peer *o;
@@ -201,13 +229,12 @@ a_post_is_never_sent_twice(void **state)
 	o = fix_ask(f, GET);
 	peer_say(o, OK2);
 	fix_until(f, pool_count(&f->gate) == 1);
-	peer_clear(o);
-	peer_say(&f->guest,
-	    "POST / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi");
-	fix_until(f, peer_has(o, "hi"));
-	peer_drop(o);
-	fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
-	assert_int_equal(f->origin_count, 1);
+	fix_close(f);
+	/* No connection is there that would be told. */
+	fix_set_policy(f, POLICY);
+	fix_open_http(f);
+	(void)fix_ask(f, GET);
+	assert_int_equal(f->origin_count, 2);
 }
 
 /* --- refusals on the way --- */
@@ -364,6 +391,27 @@ row_73_connect_reads_nothing_past_its_head(void **state)
 	}
 }
 
+static void
+row_73_connect_behind_bytes_that_were_read_is_refused(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_explicit(f);
+	/* A chunked body is read past its end. */
+	peer_say(&f->guest,
+	    "POST http://a.example.org/ HTTP/1.1\r\n" HOST
+	    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+	    "CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n"
+	    "hello early");
+	o = fix_origin(f, 0);
+	fix_until(f, peer_has(o, "0\r\n\r\n"));
+	peer_say(o, OK2);
+	fix_until(f, f->guest.is_ended);
+	assert_true(peer_has(&f->guest, "HTTP/1.1 400 "));
+	assert_false(f->has_restarted);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -379,13 +427,15 @@ main(void)
 		TEST(a_head_that_does_not_come_is_408),
 		TEST(an_origin_that_is_silent_is_504),
 		TEST(a_pooled_connection_that_is_closed_is_replaced_once),
-		TEST(a_post_is_never_sent_twice),
+		TEST(what_must_not_or_cannot_be_sent_twice_is_not),
+		TEST(what_was_dialled_under_another_policy_is_not_used),
 		TEST(what_the_dialler_refuses_is_told),
 		TEST(nothing_begins_without_an_audit_log),
 		TEST(a_reload_ends_what_is_no_longer_allowed),
 		TEST(absolute_form_goes_through_the_explicit_proxy),
 		TEST(row_67_what_the_explicit_proxy_refuses_it_closes),
 		TEST(row_73_connect_reads_nothing_past_its_head),
+		TEST(row_73_connect_behind_bytes_that_were_read_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
