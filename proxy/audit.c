@@ -1,7 +1,7 @@
 /*
  * The gate's side of the recorder. Records are never dropped for being many:
- * what the channel does not take waits in a short line, and while anything
- * waits nothing new is begun, so the line is bounded by what was begun before.
+ * what the channel does not take waits in a line, and while the line is long
+ * nothing new is begun, so it is bounded by what was begun before.
  */
 #include "proxy/audit.h"
 
@@ -22,7 +22,12 @@
  * stood still, under more open connections than this, gets that far.
  */
 #define WAITING_MAX 1024
-#define RETRY_MS 20
+/*
+ * A recorder that had no turn for some milliseconds is no reason to refuse;
+ * the other half of the line is for what has begun by then.
+ */
+#define WAITING_READY_MAX 512
+#define RETRY_MS 5
 
 struct waiting {
 	STAILQ_ENTRY(waiting) link;
@@ -46,7 +51,7 @@ audit_is_ready(const struct gate *g)
 	const struct audit_port *p = g->audit;
 
 	return p != NULL && p->chan != NULL && p->can_write &&
-	    STAILQ_EMPTY(&p->line);
+	    p->line_len < WAITING_READY_MAX;
 }
 
 static void

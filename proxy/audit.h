@@ -12,7 +12,7 @@
  * the answer is REASON_AUDIT_UNAVAILABLE.
  */
 bool audit_is_ready(const struct gate *g);
-/* Sends one record. A full channel makes audit_is_ready() false. */
+/* Sends one record, or has it wait for room in the channel. */
 void audit_send(struct gate *g, const struct audit_record *r);
 /* A record with verdict, reason, rule, file and line from v. */
 struct audit_record audit_record_of(enum audit_event event,

@@ -439,7 +439,7 @@ has_ready_port(struct fixture *f, void *arg)
 	return audit_is_ready(&f->gate);
 }
 
-/* In order, none lost, and nothing new begins while any waits. */
+/* In order, none lost, and nothing new begins while many wait. */
 static void
 keeps_records_for_a_recorder_that_is_slow(void **state)
 {
@@ -447,10 +447,10 @@ keeps_records_for_a_recorder_that_is_slow(void **state)
 	unsigned int sent = 0;
 
 	assert_true(audit_is_ready(&f->gate));
-	while (audit_is_ready(&f->gate) && sent < 400)
+	while (audit_is_ready(&f->gate) && sent < 1000)
 		send_records(f, 1, sent++);
-	/* The channel holds some hundred before it says stop. */
-	assert_in_range(sent, 10, 399);
+	/* The channel holds some hundred, and the line as many as it may. */
+	assert_in_range(sent, 512, 999);
 	send_records(f, 20, sent);
 	sent += 20;
 	(void)fixture_wait_record(f, sent);
