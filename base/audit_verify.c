@@ -53,8 +53,10 @@ take_number(struct rd *r)
 	if (c == -1 || !ascii_is_digit((uint8_t)c))
 		rd_fail(r);
 	while (c != -1 && ascii_is_digit((uint8_t)c)) {
-		if (v > (UINT64_MAX - 9) / 10)
+		if (v > (UINT64_MAX - 9) / 10) {
 			rd_fail(r);
+			return 0;
+		}
 		v = v * 10 + (uint64_t)(c - '0');
 		rd_skip(r, 1);
 		c = rd_peek(r);

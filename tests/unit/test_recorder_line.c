@@ -36,8 +36,8 @@ writes_every_field(void **state)
 {
 	struct audit_record r = audit_record_init(AUDIT_REQUEST);
 	static const char *const fields[] = {
-		"{\"seq\":42,\"time\":\"2026-02-01T00:00:00.123Z\",\"prev\":"
-		"\"00",
+		"{\"seq\":42,\"time\":\"2026-02-01T00:00:00.123Z\"",
+		",\"prev\":\"000000",
 		"\"sandbox\":\"one\"",
 		"\"generation\":7",
 		"\"policy\":\"aaaa",
