@@ -87,12 +87,13 @@ read_bundle(int fd, uint8_t **ret, size_t *ret_len)
 {
 	AUTO_FREE uint8_t *buf = malloc(BUNDLE_MAX_BYTES);
 	size_t len = 0;
-	ssize_t n;
 
 	if (buf == NULL)
 		return -ENOMEM;
 	while (len < BUNDLE_MAX_BYTES) {
-		n = pread(fd, buf + len, BUNDLE_MAX_BYTES - len, (off_t)len);
+		ssize_t n =
+		    pread(fd, buf + len, BUNDLE_MAX_BYTES - len, (off_t)len);
+
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)

@@ -46,7 +46,7 @@ conn_judge_tcp(struct conn *c)
 static bool
 read_destination(struct conn *c)
 {
-	struct sockaddr_in to;
+	struct sockaddr_in to = { 0 };
 	socklen_t len = sizeof(to);
 
 	/* TPROXY: the local address is the one that the guest dialled. */

@@ -51,7 +51,7 @@ reserve_obtain(struct listener *l)
 static void
 shed(struct listener *l, int listening)
 {
-	static const struct timeval delay = { 0, PAUSE_MS * 1000 };
+	static const struct timeval delay = { 0, PAUSE_MS * 1000L };
 	int fd;
 
 	fd_close(&l->reserve);
