@@ -217,7 +217,7 @@ has_spare(const struct compiler *c)
 static void
 warm_later(struct compiler *c)
 {
-	const struct timeval tv = { .tv_usec = COMPILER_WARM_MS * 1000 };
+	const struct timeval tv = { .tv_usec = COMPILER_WARM_MS * 1000L };
 
 	if (!has_spare(c) && !evtimer_pending(c->warm, NULL) &&
 	    event_add(c->warm, &tv) == -1)
@@ -325,6 +325,14 @@ compiler_ask(struct compiler *c, const struct compile_text *text,
 	return 0;
 }
 
+static void
+forget_waiting(struct compiler *c, struct compile_job *job)
+{
+	TAILQ_REMOVE(&c->waiting, job, entry);
+	c->waiting_count--;
+	job_free(job);
+}
+
 void
 compiler_cancel(struct compiler *c, const void *arg)
 {
@@ -334,11 +342,8 @@ compiler_cancel(struct compiler *c, const void *arg)
 	while (job != NULL) {
 		struct compile_job *next = TAILQ_NEXT(job, entry);
 
-		if (job->arg == arg) {
-			TAILQ_REMOVE(&c->waiting, job, entry);
-			c->waiting_count--;
-			job_free(job);
-		}
+		if (job->arg == arg)
+			forget_waiting(c, job);
 		job = next;
 	}
 	/* One at work is ended: its text may be made to take long. */
