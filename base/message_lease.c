@@ -43,6 +43,9 @@ message_lease_request_encode(struct wr *w,
 	wr_u8(w, m->scheme);
 	wr_str16(w, m->method);
 	wr_span16(w, m->path);
+	field_bool_write(w, m->has_query);
+	if (m->has_query)
+		wr_span16(w, m->query);
 }
 
 int
@@ -56,6 +59,9 @@ message_lease_request_decode(struct rd *r, struct message_lease_request *ret)
 	m.scheme = field_enum(r, SCHEME_COUNT);
 	field_filled(r, m.method, sizeof(m.method));
 	m.path = rd_str16(r, LEASE_PATH_MAX_BYTES);
+	m.has_query = field_bool(r);
+	if (m.has_query)
+		m.query = rd_str16(r, LEASE_QUERY_MAX_BYTES);
 	if (m.port == 0)
 		rd_fail(r);
 	if (rd_ok(r))

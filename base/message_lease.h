@@ -30,10 +30,13 @@ struct message_lease_request {
 	uint16_t port;
 	uint8_t scheme; /* enum scheme */
 	char method[METHOD_NAME_SIZE];
-	struct span path; /* borrows from the message; at most 8 KiB */
+	struct span path; /* borrows from the message, as does query */
+	bool has_query;
+	struct span query; /* what a rule's `query` is judged by */
 };
 #define LEASE_PATH_MAX_BYTES 8192
-#define LEASE_REQUEST_BODY_MAX_BYTES 9216
+#define LEASE_QUERY_MAX_BYTES 4096
+#define LEASE_REQUEST_BODY_MAX_BYTES 13312
 /* Of MSG_LEASE: the longest secret and all the rest. */
 #define LEASE_BODY_MAX_BYTES (SECRET_MAX_BYTES + 8192)
 

@@ -123,6 +123,8 @@ judge(const struct sandbox *s, const struct message_lease_request *req)
 		.scheme = (enum scheme)req->scheme,
 		.method = span_of(req->method),
 		.path = req->path,
+		.has_query = req->has_query,
+		.query = req->query,
 		.is_ambiguous = reading.is_ambiguous,
 		.has_encoded_slash = reading.has_encoded_slash };
 

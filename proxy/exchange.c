@@ -419,13 +419,16 @@ ask_lease(struct exchange *x)
 {
 	struct message_lease_request req = { .port = x->port,
 		.scheme = (uint8_t)x->front.scheme,
-		.path = x->path };
+		.path = x->path,
+		.has_query = x->has_query,
+		.query = x->query };
 	bool is_done = false;
 	struct lease_wait *wait;
 
-	if (x->path.len > LEASE_PATH_MAX_BYTES) {
+	if (x->path.len > LEASE_PATH_MAX_BYTES ||
+	    x->query.len > LEASE_QUERY_MAX_BYTES) {
 		exchange_refuse_for(x, REASON_CREDENTIAL_MISUSE,
-		    "the path is too long");
+		    "the path or the query is too long");
 		return;
 	}
 	memcpy(req.credential, x->verdict.credential, sizeof(req.credential));

@@ -241,7 +241,8 @@ ask(struct lease_wait *w, const struct message_lease_request *req)
 	uint8_t buf[LEASE_REQUEST_BODY_MAX_BYTES];
 	struct wr body = wr_init(buf, sizeof(buf));
 
-	if (w->port->chan == NULL || req->path.len > LEASE_PATH_MAX_BYTES)
+	if (w->port->chan == NULL || req->path.len > LEASE_PATH_MAX_BYTES ||
+	    req->query.len > LEASE_QUERY_MAX_BYTES)
 		return false;
 	message_lease_request_encode(&body, req);
 	w->id = chan_next_id(w->port->chan);

@@ -45,6 +45,8 @@
 	"[allow free]\nhost = free.acme.example\ncredential = free\n"          \
 	"[allow alien]\nhost = alien.acme.example\ncredential = alien\n"       \
 	"[allow none]\nhost = none.acme.example\ncredential = none\n"          \
+	"[allow asked]\nhost = asked.acme.example\n"                           \
+	"query = service=read\ncredential = free\n"                           \
 	"[allow web]\nhost = www.acme.example\n"
 
 struct answer {
@@ -326,6 +328,8 @@ unbound(void)
 	static struct message_broker_credential m;
 
 	bind_to_host(&m, "free", "free.acme.example");
+	m.host_count = 2;
+	(void)snprintf(m.hosts[1], sizeof(m.hosts[1]), "asked.acme.example");
 	return &m;
 }
 
@@ -448,9 +452,15 @@ request(struct world *w, const char *credential, const char *host,
 	struct message_lease_request m = { .port = port,
 		.scheme = scheme,
 		.path = span_of(path) };
+	const char *query = strchr(path, '?');
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr body = wr_init(buf, sizeof(buf));
 
+	if (query != NULL) {
+		m.path.len = (size_t)(query - path);
+		m.has_query = true;
+		m.query = span_of(query + 1);
+	}
 	(void)snprintf(m.credential, sizeof(m.credential), "%s", credential);
 	(void)snprintf(m.host, sizeof(m.host), "%s", host);
 	(void)snprintf(m.method, sizeof(m.method), "%s", method);

@@ -142,6 +142,11 @@ bool fix_is_late(uint64_t deadline);
 const char *fix_guest_text(struct fix *f);
 /* Turns until nothing moves any more. */
 void fix_settle(struct fix *f);
+/*
+ * How often the event loop wakes within 30 ms while no peer does anything:
+ * once or twice, or it spins on a descriptor that nobody reads.
+ */
+unsigned int fix_wakes(struct fix *f);
 
 /* The k-th origin that was dialled, as soon as it was. */
 struct peer *fix_origin(struct fix *f, size_t k);

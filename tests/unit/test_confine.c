@@ -270,6 +270,43 @@ set_a_seal(void)
 	(void)fcntl(0, F_ADD_SEALS, F_SEAL_WRITE);
 }
 
+/* On no descriptor: sent or not, it must not come to that. */
+static void
+send_and_connect(void)
+{
+	seal();
+	(void)sendto(-1, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, NULL, 0);
+}
+
+static void
+send_a_message_and_connect(void)
+{
+	struct msghdr m = { .msg_iovlen = 0 };
+
+	seal();
+	(void)sendmsg(-1, &m, MSG_FASTOPEN);
+}
+
+static void
+send_without(void)
+{
+	struct msghdr m = { .msg_iovlen = 0 };
+
+	seal();
+	require(sendto(-1, "x", 1, MSG_NOSIGNAL, NULL, 0) == -1);
+	require(sendmsg(-1, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == -1);
+	require(errno == EBADF);
+}
+
+static void
+a_send_does_not_connect(void **state)
+{
+	(void)state;
+	assert_killed(send_and_connect, SIGSYS);
+	assert_killed(send_a_message_and_connect, SIGSYS);
+	assert_fine(send_without);
+}
+
 #ifdef __x86_64__
 static void
 call_x32(void)
@@ -493,6 +530,7 @@ main(void)
 		cmocka_unit_test(entering_an_empty_root_leaves_no_files),
 		cmocka_unit_test(what_cannot_be_confined_does_not_run),
 		cmocka_unit_test(what_is_not_listed_kills),
+		cmocka_unit_test(a_send_does_not_connect),
 		cmocka_unit_test(nothing_but_what_is_listed_passes),
 		cmocka_unit_test(a_profile_adds_its_calls),
 		cmocka_unit_test(a_slip_in_a_profile_shows),

@@ -77,6 +77,51 @@ a_slow_origin_stops_the_guest(void **state)
 	fix_until(f, peer_has(&f->guest, "ok"));
 }
 
+/* What waits, waits without a wake-up. */
+static void
+nothing_spins_while_it_waits(void **state)
+{
+	struct fix *f = *state;
+	static char much[1000000];
+	struct peer *o;
+
+	memset(much, '\n', sizeof(much));
+	fix_open_http(f);
+	fix_settle(f);
+	assert_in_range(fix_wakes(f), 1, 3);
+	/* The next requests, while an answer is waited for. */
+	o = fix_ask(f, GET);
+	peer_send(&f->guest, much, sizeof(much));
+	fix_settle(f);
+	assert_in_range(fix_wakes(f), 1, 3);
+	/* The guest's end of stream then. */
+	fix_close(f);
+	fix_forget_origins(f);
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	peer_end(&f->guest);
+	fix_settle(f);
+	assert_in_range(fix_wakes(f), 1, 3);
+	/* An upload that the origin does not read. */
+	fix_close(f);
+	fix_forget_origins(f);
+	fix_open_http(f);
+	o = fix_ask(f,
+	    "PUT / HTTP/1.1\r\n" HOST "Content-Length: 1000000\r\n\r\n");
+	o->is_slow = true;
+	peer_send(&f->guest, much, sizeof(much));
+	fix_settle(f);
+	assert_in_range(fix_wakes(f), 1, 3);
+	/* And one that is refused, to a guest that reads nothing. */
+	fix_close(f);
+	fix_forget_origins(f);
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "PUT /secret HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\n");
+	fix_settle(f);
+	assert_in_range(fix_wakes(f), 1, 3);
+}
+
 /* --- ends and time --- */
 
 static void
@@ -420,6 +465,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_slow_reader_stops_the_origin),
 		TEST(a_slow_origin_stops_the_guest),
+		TEST(nothing_spins_while_it_waits),
 		TEST(half_a_close_of_the_guest_lets_the_answer_come),
 		TEST(a_guest_that_ends_in_its_body_ends_the_origin),
 		TEST(a_guest_that_goes_ends_its_exchange),

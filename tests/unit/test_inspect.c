@@ -454,6 +454,36 @@ row_106_errors_after_the_injection_say_nothing_of_it(void **state)
 	}
 }
 
+static void
+an_origin_that_ends_while_the_guest_is_slow_does_not_spin(void **state)
+{
+	struct fix *f = *state;
+	static char body[2000000];
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	f->guest.is_slow = true;
+	peer_say(o,
+	    "HTTP/1.1 200 OK\r\nConnection: close\r\n"
+	    "Content-Length: 2000000\r\n\r\n");
+	peer_send(o, body, sizeof(body));
+	fix_settle(f);
+	assert_in_range(fix_wakes(f), 1, 3);
+	/* Until all but what we hold is taken, and the origin is gone. */
+	while (o->out_at < o->out_len) {
+		f->guest.is_slow = false;
+		fix_turn(f);
+		f->guest.is_slow = true;
+		fix_settle(f);
+	}
+	peer_end(o);
+	assert_in_range(fix_wakes(f), 1, 3);
+	f->guest.is_slow = false;
+	fix_until(f, f->guest.in_len > sizeof(body));
+	assert_int_equal(fix_last(f)->r.reason, REASON_NONE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -480,6 +510,7 @@ main(void)
 		TEST(what_streams_is_held_back_only_for_a_start_of_it),
 		TEST(an_answer_that_cannot_be_searched_is_refused),
 		TEST(row_106_errors_after_the_injection_say_nothing_of_it),
+		TEST(an_origin_that_ends_while_the_guest_is_slow_does_not_spin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -362,7 +362,9 @@ reads_back_a_lease_request(void **state)
 		.port = 443,
 		.scheme = 0,
 		.method = "GET",
-		.path = span_of("/x") };
+		.path = span_of("/x"),
+		.has_query = true,
+		.query = span_of("service=git-upload-pack") };
 	struct message_lease_request out;
 	struct wr w = wr_init(buf, sizeof(buf));
 	struct rd r;
@@ -375,6 +377,8 @@ reads_back_a_lease_request(void **state)
 	assert_string_equal(out.credential, "npm");
 	assert_string_equal(out.method, "GET");
 	assert_true(span_is(out.path, "/x"));
+	assert_true(out.has_query);
+	assert_true(span_is(out.query, "service=git-upload-pack"));
 	in.credential[0] = '\0';
 	w = wr_init(buf, sizeof(buf));
 	message_lease_request_encode(&w, &in);
