@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -59,9 +60,7 @@ static const struct confine_call common[] = {
 	{ "write", "any descriptor, the log" },
 	{ "writev", "any descriptor" },
 	{ "recvmsg", "channels" },
-	{ "sendmsg", "channels" },
 	{ "recvfrom", "recv() on a socket that was handed to us" },
-	{ "sendto", "send() on a socket that was handed to us" },
 	{ "getsockopt", "who is at the other end; errors of a socket" },
 	{ "close", "any descriptor" },
 	{ "lseek", "size of a memfd" },
@@ -82,7 +81,13 @@ static const struct confine_call common[] = {
 /* An int argument: the kernel ignores the register's upper half. */
 #define INT_MASK 0xffffffffULL
 
+/*
+ * MSG_FASTOPEN makes a connect() of a send: a process that may not connect
+ * could, by it, use a connection that has ended to go elsewhere.
+ */
 static const struct confine_limited limited[] = {
+	{ "sendmsg", 2, MSG_FASTOPEN, 0, "channels" },
+	{ "sendto", 3, MSG_FASTOPEN, 0, "send() on a socket that we have" },
 	{ "mmap", 2, PROT_EXEC, 0, "memory that is not code" },
 	{ "mprotect", 2, PROT_EXEC, 0, "memory that is not code" },
 	{ "fcntl", 1, INT_MASK, F_GETFD, "descriptors" },

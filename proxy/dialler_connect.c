@@ -108,17 +108,39 @@ attempt_failed(struct attempt *t, int err)
 
 static void connect_go_on(struct dialler_connect *c);
 
+/*
+ * What came of the connect(). One that succeeded is asked for again, since only
+ * that tells the socket so: until then the kernel takes it for one that is on
+ * its way, and lets whoever holds it make it anew, to elsewhere, once the
+ * connection has ended (a send with MSG_FASTOPEN).
+ */
+static int
+attempt_result(const struct attempt *t)
+{
+	union any_address sa;
+	socklen_t len;
+	int err = 0;
+
+	len = sizeof(err);
+	if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &err, &len) == -1)
+		return errno;
+	if (err != 0)
+		return err;
+	len = fill_sockaddr(&t->address, t->connect->port, &sa);
+	if (connect(t->fd, &sa.any, len) == -1 && errno != EISCONN)
+		return errno;
+	return 0;
+}
+
 static void
 on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct attempt *t = arg;
 	struct dialler_connect *c = t->connect;
-	int err = 0;
-	socklen_t len = sizeof(err);
+	const int err = attempt_result(t);
 
+	(void)fd;
 	(void)what;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) == -1)
-		err = errno;
 	if (err != 0) {
 		attempt_failed(t, err);
 		connect_go_on(c);
