@@ -291,6 +291,7 @@ origin_send_head(struct origin *o, const struct origin_request *r)
 	o->is_up_blocked = false;
 	o->has_answer_bytes = false;
 	origin_answer_begin(o);
+	stream_set_reading(&o->stream, true);
 	o->state = ORIGIN_ASKED;
 	kick(o);
 	return 0;
@@ -414,7 +415,6 @@ on_stream_ready(struct stream *s, void *arg)
 {
 	struct origin *o = arg;
 
-	(void)s;
 	switch (o->state) {
 	case ORIGIN_TLS:
 		handshake(o);
@@ -430,6 +430,9 @@ on_stream_ready(struct stream *s, void *arg)
 		return;
 	case ORIGIN_READY:
 	case ORIGIN_ENDED:
+		/* Not now; it would be told again and again. */
+		stream_set_reading(s, false);
+		return;
 	case ORIGIN_NEW:
 	case ORIGIN_DIAL:
 	case ORIGIN_DEAD:
