@@ -88,12 +88,7 @@ on_started(void *arg)
 static void
 on_policy(const char *digest, void *arg)
 {
-	struct sandbox *s = arg;
-	bool is_taken = strcmp(digest, s->next.digest) == 0;
-
-	if (steps_waits_at(&s->job, STEP_GATE_POLICY))
-		steps_resume(&s->job, is_taken ? 0 : -EPROTO,
-		    is_taken ? NULL : "the gate did not take it");
+	reload_on_gate(arg, digest);
 }
 
 static void
@@ -127,9 +122,12 @@ on_gone(void *arg)
 	if (s->is_kept)
 		link_recorder_event(s->sv, s, "gate-restart",
 		    REASON_GATE_RESTART);
-	if (s->job.is_running)
+	/* A reload goes on without it: a gate cannot stop one by dying. */
+	if (steps_waits_at(&s->job, STEP_GATE_POLICY))
+		steps_resume(&s->job, 0, NULL);
+	else if (s->job.is_running && !reload_is_on(s))
 		steps_resume(&s->job, -EPIPE, "the gate ended");
-	else
+	else if (!s->job.is_running)
 		replace_after_death(s);
 }
 

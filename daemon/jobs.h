@@ -42,6 +42,10 @@ extern const size_t create_step_count;
 void reload_start(struct sandbox *s, const struct message_api_request *m,
     const struct sandbox_request *to, int text_fd);
 #define STEP_GATE_POLICY "gate policy"
+/* Its gate says which policy it has. */
+void reload_on_gate(struct sandbox *s, const char *digest);
+/* A reload is what its job is. */
+bool reload_is_on(const struct sandbox *s);
 /* Pushes the policy it has, with a ceiling that changed. */
 void reload_push(struct sandbox *s);
 

@@ -123,7 +123,7 @@ raise_files(void)
 		die("start", "RLIMIT_NOFILE: %s", strerror(errno));
 	r.rlim_cur = r.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &r);
-	log_info("start", "files=%llu", (unsigned long long)r.rlim_cur);
+	log_debug("start", "files=%llu", (unsigned long long)r.rlim_cur);
 }
 
 /* What must be there before anything of ours is started. */
@@ -283,10 +283,12 @@ run(struct supervisor *sv)
 	rc = watch_signals(sv, events);
 	if (rc == 0)
 		rc = startup_begin(sv);
-	if (rc == 0)
-		(void)event_base_dispatch(sv->base);
-	else
+	if (rc != 0)
 		sv->exit_status = 1;
+	/* A first step may have failed already: a loop not begun is not ended.
+	 */
+	if (sv->exit_status == 0)
+		(void)event_base_dispatch(sv->base);
 	end_parts(sv);
 	end_rest(sv, events);
 }

@@ -31,6 +31,7 @@ struct recorder_log {
 	char prev[DIGEST_HEX_SIZE];
 	uint64_t lost;          /* in all */
 	uint64_t lost_reported; /* of them in gap records */
+	bool has_failed;        /* since the last gap record */
 	size_t len;             /* bytes of buf that wait */
 	uint8_t buf[RECORDER_BUFFER_BYTES];
 };
@@ -134,17 +135,21 @@ append_gap(struct recorder_log *l, const char *detail)
 	return append(l, &about_daemon, &gap);
 }
 
+/* That the log could not be written for a while is itself a record. */
 static void
-report_lost(struct recorder_log *l)
+report_gap(struct recorder_log *l)
 {
 	char detail[80];
 
-	if (l->lost == l->lost_reported)
+	if (l->lost == l->lost_reported && !l->has_failed)
 		return;
-	(void)snprintf(detail, sizeof(detail), "gap: %" PRIu64 " records lost",
+	(void)snprintf(detail, sizeof(detail),
+	    "gap: the log could not be written, %" PRIu64 " records lost",
 	    l->lost - l->lost_reported);
-	if (append_gap(l, detail))
-		l->lost_reported = l->lost;
+	if (!append_gap(l, detail))
+		return;
+	l->lost_reported = l->lost;
+	l->has_failed = false;
 }
 
 void
@@ -187,6 +192,7 @@ on_sink_failed(struct recorder_log *l, int rc)
 		    "audit=failed error=\"%s\" next=\"new exchanges "
 		    "are refused until the log can be written\"",
 		    strerror(-rc));
+	l->has_failed = true;
 	set_state(l, false);
 	flush_after_ms(l, RECORDER_RETRY_MS);
 }
@@ -209,7 +215,7 @@ recorder_log_flush(struct recorder_log *l)
 		on_sink_failed(l, rc);
 		return;
 	}
-	report_lost(l);
+	report_gap(l);
 	if (l->len != 0)
 		rc = write_some(l);
 	if (rc != 0) {

@@ -1,10 +1,12 @@
 /*
- * A new policy for a sandbox that runs. The ruleset, the gate, the dialler and
- * the broker take it one after the other; if one does not, those before get
- * the old one back. Between two of them the stricter of both counts, since
- * each judges for itself.
+ * A new policy for a sandbox that runs. The ruleset, the dialler and the broker
+ * take it one after the other; if one does not, those before get the old one
+ * back. Between two of them the stricter of both counts, since each judges for
+ * itself. The gate comes last and has no say: it may have been taken over, and
+ * one that does not take the policy is replaced by one that starts with it.
  */
 #include <errno.h>
+#include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +20,9 @@
 #include "daemon/link_dialler.h"
 #include "daemon/link_recorder.h"
 #include "daemon/supervisor.h"
+
+/* A gate takes a policy in a turn of its loop. */
+#define GATE_POLICY_MS 2000
 
 static void
 on_compiled(void *arg, int rc, const struct answer *a)
@@ -110,28 +115,6 @@ send_to_gate(struct sandbox *s, const struct policy_set *p)
 	    m.has_ceiling ? 2 : 1);
 }
 
-static int
-gate_policy(void *arg, struct err *err)
-{
-	struct sandbox *s = arg;
-	int rc;
-
-	(void)err;
-	/* Records that come from here on are by the new one. */
-	link_recorder_policy(s, s->next.digest);
-	rc = send_to_gate(s, &s->next);
-	return rc == 0 ? STEP_WAIT : rc;
-}
-
-static void
-gate_policy_undo(void *arg)
-{
-	struct sandbox *s = arg;
-
-	link_recorder_policy(s, s->state.policy_digest);
-	(void)send_to_gate(s, &s->policy);
-}
-
 static void
 on_answer(void *arg, int rc, const struct answer *a)
 {
@@ -213,15 +196,73 @@ files(void *arg, struct err *err)
 	return err_os(err, rc, "files of the sandbox");
 }
 
+static void
+gate_refused(struct sandbox *s, const char *how)
+{
+	log_warn("reload", "sandbox=%s gate=replaced: %s", s->state.name, how);
+	gate_kill(s->gate);
+}
+
+static void
+on_gate_late(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (!steps_waits_at(&s->job, STEP_GATE_POLICY))
+		return;
+	gate_refused(s, "it does not take the policy in time");
+	steps_resume(&s->job, 0, NULL);
+}
+
+void
+reload_on_gate(struct sandbox *s, const char *digest)
+{
+	if (!steps_waits_at(&s->job, STEP_GATE_POLICY))
+		return;
+	if (strcmp(digest, s->next.digest) != 0)
+		gate_refused(s, "it refused the policy");
+	steps_resume(&s->job, 0, NULL);
+}
+
+static int
+gate_policy(void *arg, struct err *err)
+{
+	const struct timeval tv = { .tv_sec = GATE_POLICY_MS / 1000 };
+	struct sandbox *s = arg;
+
+	(void)err;
+	/* Records that come from here on are by the new one. */
+	link_recorder_policy(s, s->next.digest);
+	/* It died meanwhile: the next one starts with the new policy. */
+	if (s->gate == NULL)
+		return 0;
+	if (s->gate_late == NULL)
+		s->gate_late = evtimer_new(s->sv->base, on_gate_late, s);
+	if (s->gate_late == NULL || event_add(s->gate_late, &tv) == -1 ||
+	    send_to_gate(s, &s->next) != 0) {
+		gate_refused(s, "it cannot be told of the policy");
+		return 0;
+	}
+	return STEP_WAIT;
+}
+
 static const struct step reload_steps[] = {
 	{ "compile", compile, compile_undo },
 	{ "map", map, NULL },
 	{ "network", network, network_undo },
-	{ STEP_GATE_POLICY, gate_policy, gate_policy_undo },
 	{ "dialler policy", dialler_policy, dialler_policy_undo },
 	{ "broker policy", broker_policy, broker_policy_undo },
 	{ "files", files, NULL },
+	{ STEP_GATE_POLICY, gate_policy, NULL },
 };
+
+bool
+reload_is_on(const struct sandbox *s)
+{
+	return s->job.is_running && s->job.table == reload_steps;
+}
 
 static void
 answer(struct sandbox *s, enum api_result result, const char *text)
@@ -257,6 +298,8 @@ on_done(void *arg, int rc, const struct err *err)
 {
 	struct sandbox *s = arg;
 
+	if (s->gate_late != NULL)
+		(void)event_del(s->gate_late);
 	if (rc == 0) {
 		policy_set_done(&s->policy);
 		s->policy = policy_set_steal(&s->next);

@@ -66,6 +66,7 @@ sandbox_discard(struct sandbox *s)
 	free_event(&s->ruleset_event);
 	free_event(&s->ttl_event);
 	free_event(&s->retry);
+	free_event(&s->gate_late);
 	wires_close(&s->wires);
 	policy_set_done(&s->policy);
 	policy_set_done(&s->next);

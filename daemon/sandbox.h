@@ -58,10 +58,11 @@ struct sandbox {
 	char *findings;         /* of a compile, for the answer; or NULL */
 	size_t findings_len;
 	int gate_fds[GATE_SOCKET_COUNT]; /* adopt: what its gate gave back */
-	int nflog_fd;          /* adopt: what the recorder gave back */
-	bool is_gate_lost;     /* adopt: to be replaced afterwards */
-	bool is_remove_wanted; /* as soon as the job is over */
-	struct event *retry;   /* of a replacement */
+	int nflog_fd;            /* adopt: what the recorder gave back */
+	bool is_gate_lost;       /* adopt: to be replaced afterwards */
+	bool is_remove_wanted;   /* as soon as the job is over */
+	struct event *retry;     /* of a replacement */
+	struct event *gate_late; /* reload: it did not take the policy */
 	unsigned int retry_ms;
 	uint64_t replaced_ms; /* when its gate last began to serve */
 };
