@@ -6,6 +6,7 @@
 #include "daemon/config.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -132,17 +133,6 @@ make_dialler(struct config *c, struct err *err)
 	return 0;
 }
 
-static int
-check_run_dir(const struct config *c, const char *path, struct err *err)
-{
-	if (strlen(c->host->run_dir) > CONFIG_RUN_DIR_MAX)
-		return err_at(err, path, 0,
-		    "[daemon] run-dir is longer than %d bytes, and sockets "
-		    "below it could not be bound; choose a shorter one",
-		    CONFIG_RUN_DIR_MAX);
-	return 0;
-}
-
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HAS_ASAN
@@ -195,8 +185,7 @@ config_load(const char *path, struct config **ret, struct err *err)
 	if (c == NULL)
 		return err_os(err, -ENOMEM, "configuration");
 	rc = read_host(path, &c->host, err);
-	if (rc == 0)
-		rc = check_run_dir(c, path, err);
+	assert(rc != 0 || c->host != NULL);
 	if (rc == 0)
 		rc = find_group(c, path, err);
 	if (rc == 0)

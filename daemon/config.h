@@ -13,9 +13,6 @@
 #include "conf/hostconf.h"
 #include "netfilter/plan.h"
 
-/* A socket under run-dir/peer/ must fit sockaddr_un: 108 bytes. */
-#define CONFIG_RUN_DIR_MAX 56
-
 struct config {
 	struct hostconf *host;
 	gid_t group;

@@ -3,6 +3,7 @@
  * sandboxes and the processes that serve them, and hands descriptors from one
  * to another; what those hold it never reads.
  */
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <getopt.h>
@@ -44,7 +45,9 @@ path_below(const char *dir, char buf[SUPERVISOR_PATH_SIZE], size_t size,
 	int n = snprintf(buf, size, "%s/", dir);
 	int m = vsnprintf(buf + n, size - (size_t)n, fmt, ap);
 
-	if (m < 0 || (size_t)(n + m) >= size)
+	static_assert(HOSTCONF_PATH_SIZE < SUPERVISOR_PATH_SIZE,
+	    "a folder of the configuration leaves room");
+	if (m < 0 || (size_t)n + (size_t)m >= size)
 		die("main", "path too long below %s", dir);
 }
 
@@ -148,6 +151,7 @@ prepare(struct supervisor *sv, struct err *err)
 		rc = net_host_init(&sv->host, err);
 	if (rc != 0)
 		return rc;
+	assert(sv->config != NULL);
 	h = sv->config->host;
 	sv->plan = sv->config->plan;
 	rc = uids_init(&sv->uids, h->uid_first, h->uid_last);
