@@ -510,7 +510,8 @@ main(void)
 		TEST(records_a_name_once_a_minute),
 		TEST(counts_what_it_does_not_record),
 		TEST(refuses_then_is_silent_over_the_rate),
-		TEST(answers_while_nothing_can_be_recorded_so_that_http_says_why),
+		TEST(
+		    answers_while_nothing_can_be_recorded_so_that_http_says_why),
 		TEST(answers_by_udp_from_the_address_that_was_asked),
 		TEST(answers_by_tcp_one_after_another),
 		TEST(ends_a_tcp_guest_that_sends_too_much_for_a_question),
