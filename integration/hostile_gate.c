@@ -15,6 +15,10 @@
  *	call CALL ARG...        a system call by name or number; ARG is a
  *	                        number, x:HEX (bytes to read), b:N (room for N)
  *	call32 CALL ARG...      the same by the 32 bit ABI, numbers only
+ *	policy WORD             what the next policy meets: "lie" (the default:
+ *	                        it says yes), "refuse", "hang"
+ *
+ * HEX is "-" for no bytes.
  */
 #include <assert.h>
 #include <errno.h>
@@ -56,7 +60,8 @@ static const char *const which_names[WHICH_COUNT] = { "supervisor", "dialler",
 static struct {
 	struct gate_run *run;
 	int channels[WHICH_COUNT];
-	int guest; /* that commands now, or -1 */
+	int guest;        /* that commands now, or -1 */
+	char policy_word; /* its first letter, 0: lie */
 	struct event *accept_event, *guest_event;
 	char line[LINE_MAX_BYTES];
 	size_t line_len;
@@ -121,6 +126,7 @@ read_hex(const char *hex, uint8_t *ret, size_t max)
 {
 	size_t len = 0;
 
+	/* "-" is shorter than a byte. */
 	for (; hex[0] != '\0' && hex[1] != '\0' && len < max; hex += 2)
 		ret[len++] = (uint8_t)(ascii_hex((uint8_t)hex[0]) << 4 |
 		    ascii_hex((uint8_t)hex[1]));
@@ -234,8 +240,8 @@ do_recv(const struct words *w)
 /* Arguments of a call, and the bytes that they point at. */
 struct arguments {
 	unsigned long value[6];
-	size_t used;        /* of taken.packet */
-	uint8_t *room;      /* b:N */
+	size_t used;   /* of taken.packet */
+	uint8_t *room; /* b:N */
 	size_t room_size;
 };
 
@@ -308,6 +314,13 @@ do_call32(const struct words *w)
 #endif
 }
 
+static void
+do_policy(const struct words *w)
+{
+	taken.policy_word = w->at[1][0];
+	say("0");
+}
+
 static const struct {
 	const char *name;
 	unsigned int words;
@@ -318,6 +331,7 @@ static const struct {
 	{ "recv", 2, do_recv },
 	{ "call", 2, do_call },
 	{ "call32", 2, do_call32 },
+	{ "policy", 2, do_policy },
 };
 
 static void
@@ -419,7 +433,7 @@ __wrap_gate_run_start(struct gate_run *r, const struct message_gate_start *m,
 	return __wrap_gate_run_set_policy(r, fds->policy, fds->ceiling);
 }
 
-/* Says that it has the new one, whatever it then does. */
+/* What it answers tells nothing about what it does then. */
 int
 __wrap_gate_run_set_policy(struct gate_run *r, int policy, int ceiling)
 {
@@ -428,6 +442,10 @@ __wrap_gate_run_set_policy(struct gate_run *r, int policy, int ceiling)
 
 	if (taken.run == NULL)
 		return __real_gate_run_set_policy(r, policy, ceiling);
+	if (taken.policy_word == 'r')
+		return -EBADMSG;
+	while (taken.policy_word == 'h')
+		(void)clock_mono_ms();
 	rc = policy_map(policy, &p);
 	if (rc == 0)
 		r->gate.pair.policy = p;

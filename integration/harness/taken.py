@@ -41,9 +41,11 @@ def dial_body(host, port, scheme):
     return str16(host) + struct.pack(">HB", port, number)
 
 
-def lease_body(credential, host, port=443, scheme=0, method="GET", path="/"):
+def lease_body(credential, host, port=443, scheme=0, method="GET", path="/",
+               query=None):
     return (str16(credential) + str16(host) + struct.pack(">HB", port, scheme)
-            + str16(method) + str16(path))
+            + str16(method) + str16(path)
+            + (b"\0" if query is None else b"\1" + str16(query)))
 
 
 def audit_body(event, *, verdict=0, reason="no-rule", host="", port=443,
@@ -106,7 +108,7 @@ class Taken:
         """0, or the name of an error, of a packet sent as it is."""
         # A channel that is full has room again in a moment.
         def once():
-            word = self.ask("send", which, fds, data.hex())[0]
+            word = self.ask("send", which, fds, data.hex() or "-")[0]
             return word if word != "EAGAIN" else None
         word = until(once, 10, f"room in the channel to the {which}")
         return "0" if word.isdigit() else word
