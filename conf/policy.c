@@ -97,3 +97,19 @@ policy_credential_at(const struct policy *p, size_t i)
 		    image_u32(p, IMAGE_CREDENTIALS, (uint32_t)i));
 	return name != NULL ? name : "";
 }
+
+uint32_t
+policy_credential_line(const struct policy *p, const char *name,
+    const char **ret_file)
+{
+	struct image_rule rule;
+
+	for (uint32_t i = 0; i < p->tables[IMAGE_RULES].count; i++) {
+		if (!image_rule(p, i, &rule) ||
+		    strcmp(rule.credential, name) != 0)
+			continue;
+		*ret_file = rule.file;
+		return rule.line;
+	}
+	return 0;
+}

@@ -116,5 +116,8 @@ size_t policy_ports(const struct policy *p, uint16_t *ret_ports,
     size_t ports_max);
 /* Credentials the policy names, "" past the last. */
 const char *policy_credential_at(const struct policy *p, size_t i);
+/* The line of the first rule that names it, and that rule's file; 0: none. */
+uint32_t policy_credential_line(const struct policy *p, const char *name,
+    const char **ret_file);
 
 #endif

@@ -76,7 +76,9 @@ map(void *arg, struct err *err)
 		return err_at(err, s->state.display_name, 0,
 		    "names more than %d ports or %d tcp hosts; use fewer",
 		    NET_PORTS_MAX, NET_RESERVED_MAX);
-	return rc;
+	return rc != 0 ? rc
+		       : policy_set_check_credentials(&s->policy,
+			     s->sv->config->host, err);
 }
 
 /* Another sandbox that has the same CA. */

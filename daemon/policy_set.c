@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "conf/hostconf.h"
 
 static int
 read_ports(struct policy_set *p)
@@ -49,6 +50,37 @@ policy_set_map(struct policy_set *p)
 	if (rc == 0)
 		rc = read_reserved(p);
 	return rc;
+}
+
+static bool
+is_defined(const struct hostconf *host, const char *name)
+{
+	for (size_t i = 0; i < host->credential_count; i++)
+		if (strcmp(host->credentials[i].def->name, name) == 0)
+			return true;
+	return false;
+}
+
+int
+policy_set_check_credentials(const struct policy_set *p,
+    const struct hostconf *host, struct err *err)
+{
+	const char *name;
+
+	for (size_t i = 0; *(name = policy_credential_at(p->policy, i)) != '\0';
+	     i++) {
+		const char *file = policy_file(p->policy);
+		uint32_t line;
+
+		if (is_defined(host, name))
+			continue;
+		line = policy_credential_line(p->policy, name, &file);
+		return err_at(err, file, line,
+		    "this host defines no credential \"%s\": ask whoever runs "
+		    "it, or remove the line",
+		    name);
+	}
+	return 0;
 }
 
 struct net_opening

@@ -5,10 +5,13 @@
 #ifndef TAPWARD_DAEMON_POLICY_SET_H
 #define TAPWARD_DAEMON_POLICY_SET_H
 
+#include "base/err.h"
 #include "base/message_api.h"
 #include "base/names.h"
 #include "conf/policy.h"
 #include "netfilter/ruleset.h"
+
+struct hostconf;
 
 struct policy_set {
 	int text_fd;  /* sealed memfd, -1: none */
@@ -26,6 +29,12 @@ struct policy_set {
 
 /* Maps and checks image_fd and fills in what follows it. 0 or -errno. */
 int policy_set_map(struct policy_set *p);
+/*
+ * Every credential that it names is one that the host defines. -EINVAL with
+ * "file:line: ..." if not: each request would be refused, so say so now.
+ */
+int policy_set_check_credentials(const struct policy_set *p,
+    const struct hostconf *host, struct err *err);
 struct net_opening policy_set_opening(const struct policy_set *p);
 /* Empty afterwards. */
 void policy_set_done(struct policy_set *p);

@@ -67,9 +67,11 @@ static int
 map(void *arg, struct err *err)
 {
 	struct sandbox *s = arg;
+	int rc = policy_set_map(&s->next);
 
-	(void)err;
-	return policy_set_map(&s->next);
+	return rc != 0 ? rc
+		       : policy_set_check_credentials(&s->next,
+			     s->sv->config->host, err);
 }
 
 static int

@@ -281,8 +281,8 @@ def world():
         with open(f"{w.folder}/www/big", "wb") as f:
             f.truncate(64 << 20)
         w.file("guest.py", GUEST)
-        _world.update(w=w, s=w.sandbox(POLICY, "attacker"),
-                      other=w.sandbox(POLICY, "other"))
+        _world.update(w=w, s=w.sandbox(POLICY, f"attacker-{w.id}"),
+                      other=w.sandbox(POLICY, f"other-{w.id}"))
     return _world["w"], _world["s"], _world["other"]
 
 

@@ -63,7 +63,7 @@ kind   = static
 value  = file:{folder}/{name}.secret
 host   = {name}.example.com
 apply  = {apply}
-grant  = granted user:root
+grant  = granted-* user:root
 {more}
 """
 
@@ -256,9 +256,9 @@ def world():
         w.start()
         echo = w.own(Echo(w, "10.201.0.10"))
         plain = w.own(Echo(w, "10.201.0.11"))
-        granted = w.sandbox(POLICY, "granted")
+        granted = w.sandbox(POLICY, f"granted-{w.id}")
         _world.update(w=w, echo=echo, plain=plain, granted=granted,
-                      other=w.sandbox(OTHER, "other"))
+                      other=w.sandbox(OTHER, f"other-{w.id}"))
         capture = f"{w.folder}/guest.pcap"
         process = subprocess.Popen(
             granted.guest.plain(["tcpdump", "-U", "-i", "any", "-w", capture]),
@@ -271,11 +271,11 @@ def world():
 
 
 def family(w):
-    """{pid: (program, sandbox or "")} of the world's processes."""
+    """{pid: (program, "granted", "other" or "")} of the world's processes."""
     gates = {}
-    for s in (_world["granted"], _world["other"]):
-        shown = json.loads(w.cli("show", s.name, "--json").ok().out)
-        gates[shown["gate_pid"]] = s.name
+    for name in ("granted", "other"):
+        shown = w.cli("show", _world[name].name, "--json").ok().out
+        gates[json.loads(shown)["gate_pid"]] = name
     return {pid: (memory.comm(pid), gates.get(pid, ""))
             for pid in memory.children(w.daemon.pid)}
 

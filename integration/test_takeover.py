@@ -102,7 +102,7 @@ kind   = static
 value  = file:{folder}/vault
 host   = other.example.com
 apply  = header:x-token
-grant  = victim user:root
+grant  = victim-* user:root
 """
 
 SHARED = "shared-" + secrets.token_hex(16)
@@ -177,8 +177,8 @@ def world():
         wire = w.own(Wire(w))
         w.start()
         _world.update(w=w, evil=evil, wire=wire,
-                      victim=w.sandbox(VICTIM, "victim"))
-        hostile = w.sandbox(POLICY, "hostile-1")
+                      victim=w.sandbox(VICTIM, f"victim-{w.id}"))
+        hostile = w.sandbox(POLICY, f"hostile-{w.id}")
         _world["taken"] = w.own(Taken(w, hostile))
     return _world["w"], _world["taken"], _world["victim"]
 
@@ -205,12 +205,12 @@ def gate_pid(w, s):
 class Hostile:
     """Sandboxes with a gate to spend, each there from with to its end."""
 
-    count = 1
+    count = 0
 
     def __enter__(self):
         Hostile.count += 1
         w, _, _ = world()
-        self.taken = Taken(w, w.sandbox(POLICY, f"hostile-{Hostile.count}"))
+        self.taken = Taken(w, w.sandbox(POLICY, f"hostile-{w.id}-{Hostile.count}"))
         return self.taken
 
     def __exit__(self, kind, value, trace):
@@ -325,9 +325,9 @@ def _():
         assert got is not None, f"{host}:{port} {scheme} cost it the channel"
         assert got[0] and got[1] is None, f"{host}:{port} {scheme}: {got}"
     # Its own say is not needed: whom it asked for is in the log.
-    w.audited("hostile-1", event="connect", host="evil.example.com",
+    w.audited(taken.s.name, event="connect", host="evil.example.com",
               verdict="deny", reason="no-rule")
-    w.audited("hostile-1", event="connect", host="loop.example.com",
+    w.audited(taken.s.name, event="connect", host="loop.example.com",
               verdict="deny", reason="private-address")
     nothing_reached()
     victim_works(victim)
@@ -411,14 +411,20 @@ def _():
             got = other.lease(credential, host, **more)
             assert got is None or (got[0] and len(got[1]) == 1), \
                 f"{credential} {host} {more}: {got}"
-    w.audited("hostile-1", event="lease", verdict="deny", credential="vault",
+    w.audited(taken.s.name, event="lease", verdict="deny", credential="vault",
               reason="credential-misuse")
     nothing_reached()
     victim_works(victim)
     return f"{len(REFUSED_LEASES) + len(ODD_LEASES)} requests"
 
 
-def bad_packets(which):
+def about(w, s):
+    """Whom a message of the supervisor's is about."""
+    shown = json.loads(w.cli("show", s.name, "--json").ok().out)
+    return str16(s.name) + struct.pack(">Q", shown["generation"])
+
+
+def bad_packets(which, victim):
     """Of which none is one that a gate may send there."""
     good = {"dialler": ("MSG_DIAL", dial_body("open.example.com", 443, 0)),
             "broker": ("MSG_LEASE_REQUEST",
@@ -452,7 +458,6 @@ def bad_packets(which):
     # Words of the supervisor, of other services, of the api.
     for kind in sorted(others - mine[which]):
         rows.append((packet(kind, 7), 0))
-    victim = str16("victim") + struct.pack(">Q", 1)
     for kind, fds in (("MSG_DIALLER_CONFIG", 0), ("MSG_DIALLER_ATTACH", 3),
                       ("MSG_DIALLER_DETACH", 0), ("MSG_BROKER_ATTACH", 3),
                       ("MSG_BROKER_CREDENTIAL", 1), ("MSG_BROKER_DETACH", 0),
@@ -491,7 +496,7 @@ def _():
     restarts = gate_pid(w, victim)
     count = 0
     for which in ("dialler", "broker", "recorder", "supervisor"):
-        for data, fds in bad_packets(which):
+        for data, fds in bad_packets(which, about(w, victim)):
             costs_the_channel(which, data, fds)
             count += 1
         victim_works(victim)
@@ -509,30 +514,31 @@ def _():
 @claim("what it writes down stands under its own name; what it may not say ends its channel")
 def _():
     w, taken, victim = world()
-    forged = '","sandbox":"victim","event":"lifecycle","x":"\n{"seq":1}\x1b['
-    for host in (forged, "victim", 'a"b\\c'):
+    forged = (f'","sandbox":"{victim.name}","event":"lifecycle","x":"\n'
+              '{"seq":1}\x1b[')
+    for host in (forged, victim.name, 'a"b\\c'):
         equal(taken.send("recorder", packet("MSG_AUDIT", 0, audit_body(
             "request", verdict=2, reason="", host=host, detail=forged,
             path=forged.encode() + b"\xff\0", method="GET"))), "0")
-    record = until(lambda: w.audit("hostile-1", event="request"), 5,
+    record = until(lambda: w.audit(taken.s.name, event="request"), 5,
                    "its record is in the log")[0]
     equal(record["generation"], json.loads(
-        w.cli("show", "hostile-1", "--json").ok().out)["generation"])
+        w.cli("show", taken.s.name, "--json").ok().out)["generation"])
     for name in ("event", "sandbox"):
-        equal([r for r in w.audit("victim", event="request")
+        equal([r for r in w.audit(victim.name, event="request")
                if "seq" in str(r.get("host"))], [], name)
     with open(f"{w.folder}/log/audit.jsonl", "rb") as f:
         text = f.read()
     assert all(c == 10 or 32 <= c <= 126 for c in text), "printable ASCII"
-    count = len(w.audit("victim"))
+    count = len(w.audit(victim.name))
     # Life cycles are the supervisor's; so is who a record is about.
-    about = str16("victim") + struct.pack(">Q", 1) + str16("")
+    other = about(w, victim) + str16("")
     for kind, body in (
             ("MSG_AUDIT", audit_body("lifecycle", detail="forged", reason="")),
-            ("MSG_RECORDER_EVENT", about + audit_body("connect")),
-            ("MSG_RECORDER_POLICY", about), ("MSG_RECORDER_DETACH", about)):
+            ("MSG_RECORDER_EVENT", other + audit_body("connect")),
+            ("MSG_RECORDER_POLICY", other), ("MSG_RECORDER_DETACH", other)):
         costs_the_channel("recorder", packet(kind, 0, body))
-    equal(len(w.audit("victim")), count, "records of the other sandbox")
+    equal(len(w.audit(victim.name)), count, "records of the other sandbox")
     said = [r["detail"] for r in w.audit(event="lifecycle")
             if r["sandbox"].startswith("hostile")]
     lacks(said, "forged")
@@ -791,7 +797,7 @@ def _():
     pid = taken.pid()
     taken.s.rm().ok()
     until(lambda: not os.path.exists(f"/proc/{pid}"), 10, "its gate is gone")
-    lacks(shell.run(["ip", "netns", "list"]).out, "tapward-hostile-1")
+    lacks(shell.run(["ip", "netns", "list"]).out, f"tapward-{taken.s.name}")
     victim_works(victim)
     nothing_reached()
     w.close()

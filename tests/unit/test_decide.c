@@ -210,6 +210,7 @@ a_credential_goes_with_every_rule_that_matches(void **state)
 	    "[allow own]\nhost = npm.acme.example\npath = /@acme/**\n"
 	    "credential = npm-acme\n");
 	struct policy_pair pair = { p, NULL };
+	const char *file = NULL;
 
 	(void)state;
 	assert_string_equal(ask_request(&pair, "npm.acme.example", 443, "GET",
@@ -223,6 +224,9 @@ a_credential_goes_with_every_rule_that_matches(void **state)
 	assert_true(policy_has_credential_at(&pair, "npm.acme.example", 443));
 	assert_string_equal(policy_credential_at(p, 0), "npm-acme");
 	assert_string_equal(policy_credential_at(p, 1), "");
+	assert_int_not_equal(policy_credential_line(p, "npm-acme", &file), 0);
+	assert_string_equal(file, policy_file(p));
+	assert_int_equal(policy_credential_line(p, "nobody", &file), 0);
 	policy_unref(p);
 }
 
