@@ -4,6 +4,7 @@
 #include "wire/http.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/ascii.h"
 #include "wire/token.h"
@@ -100,6 +101,13 @@ http_name_is_reserved(struct span name)
 		if (http_name_aliases(name, name_rows[i].name))
 			return true;
 	return false;
+}
+
+bool
+http_name_is_bent(struct span name)
+{
+	return name.len > 0 && memchr(name.ptr, '_', name.len) != NULL &&
+	    http_name_is_reserved(name);
 }
 
 enum http_method
@@ -208,6 +216,10 @@ http_status_text(enum http_status s)
 		[HTTP_CONNECTION] = "Connection is not a list of names",
 		[HTTP_UPGRADE] = "the upgrade is not the one asked for",
 		[HTTP_NO_BODY] = "a status without a body declares one",
+		[HTTP_PSEUDO] =
+		    "a pseudo-field is missing, unknown, twice or late",
+		[HTTP_CONNECTION_FIELD] =
+		    "a field of HTTP/1 connections in HTTP/2",
 	};
 
 	static_assert(sizeof(texts) / sizeof(texts[0]) == HTTP_STATUS_COUNT,

@@ -51,6 +51,8 @@ enum http_status {
 	HTTP_CONNECTION,   /* Connection is not a list of tokens */
 	HTTP_UPGRADE,      /* answers: 101 not asked for, or to no websocket */
 	HTTP_NO_BODY,      /* answers: 1xx or 204 that declares a body */
+	HTTP_PSEUDO,       /* HTTP/2: a pseudo-field that must not be so */
+	HTTP_CONNECTION_FIELD, /* HTTP/2: a field of HTTP/1 connections */
 	HTTP_STATUS_COUNT
 };
 
@@ -188,6 +190,8 @@ bool http_name_aliases(struct span name, const char *of);
  * verdict hangs on? A head that spells one with '_' is refused (HTTP_ALIAS).
  */
 bool http_name_is_reserved(struct span name);
+/* Is it one of those, spelled with '_' (HTTP_ALIAS)? */
+bool http_name_is_bent(struct span name);
 /* Is option (without case) in any Connection field? */
 bool http_has_connection_option(const struct http_fields *f,
     struct span option);

@@ -51,13 +51,6 @@ check_framing_blanks(struct span name, struct span raw, struct span value)
 	return HTTP_OK;
 }
 
-static bool
-is_alias(struct span name)
-{
-	return memchr(name.ptr, '_', name.len) != NULL &&
-	    http_name_is_reserved(name);
-}
-
 static enum http_status
 parse_field(struct span line, struct http_field *ret)
 {
@@ -69,7 +62,7 @@ parse_field(struct span line, struct http_field *ret)
 	name = token_cut(&raw, ':');
 	if (raw.ptr == NULL || !token_is(name))
 		return HTTP_FIELD_NAME;
-	if (is_alias(name))
+	if (http_name_is_bent(name))
 		return HTTP_ALIAS;
 	ret->name = name;
 	ret->value = token_trim(raw);
