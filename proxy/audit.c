@@ -27,6 +27,8 @@
  * the other half of the line is for what has begun by then.
  */
 #define WAITING_READY_MAX 512
+/* From here on many streams of one connection are not read for a moment. */
+#define WAITING_BEHIND 64
 #define RETRY_MS 5
 
 struct waiting {
@@ -52,6 +54,12 @@ audit_is_ready(const struct gate *g)
 
 	return p != NULL && p->chan != NULL && p->can_write &&
 	    p->line_len < WAITING_READY_MAX;
+}
+
+bool
+audit_is_behind(const struct gate *g)
+{
+	return audit_is_ready(g) && g->audit->line_len >= WAITING_BEHIND;
 }
 
 static void

@@ -12,6 +12,11 @@
  * the answer is REASON_AUDIT_UNAVAILABLE.
  */
 bool audit_is_ready(const struct gate *g);
+/*
+ * The recorder takes records, but not as fast as they come: who can hold what
+ * would make more of them does so for a moment, so that nobody is refused.
+ */
+bool audit_is_behind(const struct gate *g);
 /* Sends one record, or has it wait for room in the channel. */
 void audit_send(struct gate *g, const struct audit_record *r);
 /* A record with verdict, reason, rule, file and line from v. */

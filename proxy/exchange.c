@@ -14,12 +14,6 @@
 
 #define TO(state) (1u << (state))
 
-/*
- * A request that must not be sent twice takes a pooled connection only if it
- * was used a moment ago, so that it is unlikely to be closing.
- */
-#define IDLE_SAFE_MS 1000
-
 static const struct exchange_step {
 	const char *name;
 	unsigned int next;
@@ -41,7 +35,6 @@ static_assert(sizeof(steps) / sizeof(steps[0]) == EXCHANGE_STATES,
     "each state has a row");
 
 static void ask_lease(struct exchange *x);
-static void connect_origin(struct exchange *x, struct origin *o);
 
 void
 exchange_enter(struct exchange *x, enum exchange_state next)
@@ -72,6 +65,7 @@ leave(struct exchange *x)
 
 	exchange_enter(x, EXCHANGE_OVER);
 	(void)event_del(&x->timer);
+	exchange_stop_waiting(x);
 	lease_cancel(x->lease);
 	x->lease = NULL;
 	x->origin = NULL;
@@ -186,6 +180,16 @@ keep_target(struct exchange *x, const struct http_request *req)
 	return 0;
 }
 
+/* Said of the whole way, not of one connection: gRPC wants it (RFC
+ * 9110 10.1.4). */
+static bool
+takes_trailers(const struct http_request *req)
+{
+	const struct http_field *f = http_field_find(&req->fields, "te", 0);
+
+	return f != NULL && span_is_case(f->value, "trailers");
+}
+
 static struct exchange *
 make(const struct exchange_front *front, const struct http_request *req,
     const struct exchange_guest_ops *ops, void *arg)
@@ -212,6 +216,7 @@ make(const struct exchange_front *front, const struct http_request *req,
 	x->wants_json = deny_wants_json(&req->fields);
 	x->framing = req->framing;
 	x->length = req->length;
+	x->takes_trailers = takes_trailers(req);
 	x->is_up_whole = req->framing == HTTP_FRAMING_NONE ||
 	    (req->framing == HTTP_FRAMING_LENGTH && req->length == 0);
 	if (keep_target(x, req) != 0) {
@@ -290,7 +295,7 @@ begin(struct exchange *x, const struct http_request *req)
 	if (x->has_credential)
 		ask_lease(x);
 	else
-		connect_origin(x, NULL);
+		exchange_connect(x, NULL);
 }
 
 int
@@ -307,18 +312,8 @@ exchange_start(const struct exchange_front *front,
 	return 0;
 }
 
-/* May the request be sent a second time (RFC 9110 9.2.2)? */
-static bool
-may_repeat(const struct exchange *x)
-{
-	return x->framing == HTTP_FRAMING_NONE &&
-	    (x->known_method == HTTP_METHOD_GET ||
-		x->known_method == HTTP_METHOD_HEAD ||
-		x->known_method == HTTP_METHOD_OPTIONS);
-}
-
-static void
-open_exchange(struct exchange *x)
+void
+exchange_open(struct exchange *x)
 {
 	struct origin_request r = {
 		.head = buf_span(&x->head),
@@ -326,6 +321,7 @@ open_exchange(struct exchange *x)
 		.method = x->known_method,
 		.framing = x->framing,
 		.length = x->length,
+		.takes_trailers = x->takes_trailers,
 	};
 
 	if (x->has_credential && clock_boot_ms() >= x->lease_ends_boot_ms) {
@@ -347,45 +343,6 @@ open_exchange(struct exchange *x)
 		x->ops->want_body(x->arg);
 }
 
-static struct origin *
-find_origin(struct exchange *x)
-{
-	struct origin_key key = { .port = x->port, .scheme = x->front.scheme };
-	struct origin *o = NULL;
-
-	memcpy(key.host, x->host, sizeof(key.host));
-	if (x->has_credential)
-		memcpy(key.credential, x->verdict.credential,
-		    sizeof(key.credential));
-	if (!x->was_repeated)
-		o = pool_take(x->gate, &key,
-		    may_repeat(x) ? UINT64_MAX : IDLE_SAFE_MS);
-	return o != NULL ? o : origin_new(x->gate, &key);
-}
-
-/* o: from the pool or new; NULL finds one. */
-static void
-connect_origin(struct exchange *x, struct origin *o)
-{
-	x->origin = o != NULL ? o : find_origin(x);
-	if (x->origin != NULL && origin_address(x->origin)[0] != '\0') {
-		origin_adopt(x->origin, x);
-		open_exchange(x);
-		return;
-	}
-	exchange_enter(x, EXCHANGE_CONNECT);
-	if (x->origin == NULL || origin_connect(x->origin, x) != 0)
-		exchange_refuse_for(x, REASON_ORIGIN_UNREACHABLE,
-		    "out of memory");
-}
-
-void
-exchange_origin_ready(struct exchange *x)
-{
-	memcpy(x->address, origin_address(x->origin), sizeof(x->address));
-	open_exchange(x);
-}
-
 /* --- the credential --- */
 
 static void
@@ -401,7 +358,7 @@ on_lease(const struct message_lease *lease, void *arg)
 	}
 	x->lease_id = lease->lease_id;
 	x->lease_ends_boot_ms = lease->expires_boot_ms;
-	o = find_origin(x);
+	o = exchange_find_origin(x);
 	if (o == NULL ||
 	    injection_set(origin_injection(o), lease,
 		buf_span(&x->authorization)) != 0) {
@@ -411,7 +368,7 @@ on_lease(const struct message_lease *lease, void *arg)
 		return;
 	}
 	exchange_strip_head(x, lease);
-	connect_origin(x, o);
+	exchange_connect(x, o);
 }
 
 static void
@@ -465,6 +422,13 @@ exchange_up(struct exchange *x, struct span data)
 }
 
 void
+exchange_up_trailers(struct exchange *x, const struct http_fields *f)
+{
+	if (x->state == EXCHANGE_OPEN)
+		origin_send_trailers(x->origin, f);
+}
+
+void
 exchange_up_end(struct exchange *x)
 {
 	x->is_up_whole = true;
@@ -486,14 +450,14 @@ exchange_origin_failed(struct exchange *x, enum reason reason, bool by_ceiling,
 	struct origin *o = x->origin;
 	struct deny d;
 
-	if (was_idle && !x->was_repeated && may_repeat(x)) {
+	if (was_idle && !x->was_repeated && exchange_may_repeat(x)) {
 		x->was_repeated = true;
 		x->origin = NULL;
 		origin_free(o);
 		if (x->has_credential)
 			ask_lease(x);
 		else
-			connect_origin(x, NULL);
+			exchange_connect(x, NULL);
 		return;
 	}
 	memcpy(x->address, origin_address(o), sizeof(x->address));
@@ -517,6 +481,7 @@ exchange_abort(struct exchange *x, enum reason reason, const char *detail)
 {
 	struct origin *o = x->origin;
 
+	exchange_stop_waiting(x);
 	x->origin = NULL;
 	exchange_audit(x, reason, false, detail);
 	/* In the middle of something: never to be used again. */

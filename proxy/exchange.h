@@ -59,6 +59,8 @@ struct exchange_guest_ops {
 	void (*head)(void *arg, const struct exchange_head *h);
 	/* Returns how many bytes were taken; the rest is offered again. */
 	size_t (*body)(void *arg, struct span data);
+	/* Fields behind the body; end comes next. Borrowed. */
+	void (*trailers)(void *arg, const struct http_fields *f);
 	void (*end)(void *arg);
 	/* The answer broke off after its head: show that it is not whole. */
 	void (*cut)(void *arg);
@@ -81,6 +83,7 @@ struct exchange_front {
 	 */
 	const char *host;
 	uint16_t port; /* that the guest dialled; 0: the request's own */
+	bool is_h2;    /* many of its requests may come at once */
 	/* Set with the first record: the connection needs none of its own. */
 	bool *is_recorded;
 };
@@ -95,6 +98,8 @@ int exchange_start(const struct exchange_front *front,
     void *arg, struct exchange **slot);
 /* Bytes of the request's body; returns how many were taken. */
 size_t exchange_up(struct exchange *x, struct span data);
+/* Fields behind the body, before exchange_up_end(). */
+void exchange_up_trailers(struct exchange *x, const struct http_fields *f);
 void exchange_up_end(struct exchange *x);
 /* May exchange_up() be called now, and would it take something? */
 bool exchange_wants_body(const struct exchange *x);
@@ -108,6 +113,12 @@ void exchange_abort(struct exchange *x, enum reason reason, const char *detail);
 /* The policy was replaced: ends it if it is denied now. */
 void exchange_policy_changed(struct exchange *x);
 
+/* --- told by the pool --- */
+/* Something is free that an exchange may have waited for. */
+void exchange_line_go_on(struct gate *g);
+/* What waits for this key will not be able to share a connection. */
+void exchange_line_tell(struct gate *g, const struct origin_key *key);
+
 /* --- told by the origin's half --- */
 void exchange_origin_ready(struct exchange *x);
 /*
@@ -118,6 +129,8 @@ void exchange_origin_failed(struct exchange *x, enum reason reason,
     bool by_ceiling, const char *detail, bool was_idle);
 void exchange_origin_head(struct exchange *x, const struct http_response *res);
 size_t exchange_origin_body(struct exchange *x, struct span data);
+/* Fields behind the body, before exchange_origin_end(). False: it is over. */
+bool exchange_origin_trailers(struct exchange *x, const struct http_fields *f);
 /* The answer is whole. */
 void exchange_origin_end(struct exchange *x);
 /* The origin takes request bytes again. */

@@ -206,6 +206,27 @@ exchange_origin_body(struct exchange *x, struct span data)
 	return taken;
 }
 
+bool
+exchange_origin_trailers(struct exchange *x, const struct http_fields *f)
+{
+	struct http_fields kept = { .count = 0 };
+
+	for (size_t i = 0; i < f->count; i++) {
+		if (is_withheld(x, f->at[i].name))
+			continue;
+		if (holds_secret(x, f->at[i].name) ||
+		    holds_secret(x, f->at[i].value)) {
+			exchange_refuse_for(x, REASON_CREDENTIAL_LEAK,
+			    "in its trailers");
+			return false;
+		}
+		kept.at[kept.count++] = f->at[i];
+	}
+	if (kept.count > 0)
+		x->ops->trailers(x->arg, &kept);
+	return true;
+}
+
 void
 exchange_origin_end(struct exchange *x)
 {

@@ -6,6 +6,7 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <sys/queue.h>
 
 #include "proxy/buf.h"
 #include "proxy/exchange.h"
@@ -52,6 +53,7 @@ struct exchange {
 	bool wants_json;
 	enum http_framing framing;
 	uint64_t length;
+	bool takes_trailers;
 	struct buf head;          /* canonical, up to framing and end */
 	struct buf authorization; /* the guest's own, if it may be a pair */
 	bool is_up_whole;
@@ -63,6 +65,9 @@ struct exchange {
 	uint64_t lease_id;
 	uint64_t lease_ends_boot_ms;
 	struct origin *origin;
+	bool is_waiting; /* its origin is not connecting yet */
+	bool is_told;    /* that its origin speaks HTTP/1.1 */
+	TAILQ_ENTRY(exchange) waiting;
 	char address[ADDRESS_TEXT_SIZE];
 
 	/* the answer */
@@ -81,6 +86,8 @@ struct exchange {
 
 /* --- exchange.c --- */
 void exchange_enter(struct exchange *x, enum exchange_state next);
+/* Its origin is ready: sends the head. */
+void exchange_open(struct exchange *x);
 /*
  * The three ends. refuse: an answer of ours, when none was begun; else the
  * origin's is cut. d is completed from the request.
@@ -89,6 +96,15 @@ void exchange_finish(struct exchange *x);
 void exchange_refuse(struct exchange *x, struct deny *d);
 void exchange_refuse_for(struct exchange *x, enum reason reason,
     const char *detail);
+
+/* --- exchange_connect.c --- */
+/* May the request be sent a second time (RFC 9110 9.2.2)? */
+bool exchange_may_repeat(const struct exchange *x);
+/* From the pool or new; NULL when memory is short. */
+struct origin *exchange_find_origin(struct exchange *x);
+/* o: from the pool or new; NULL finds one. */
+void exchange_connect(struct exchange *x, struct origin *o);
+void exchange_stop_waiting(struct exchange *x);
 
 /* --- exchange_request.c --- */
 /*

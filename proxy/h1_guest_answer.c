@@ -133,6 +133,14 @@ on_body(void *arg, struct span data)
 	return data.len;
 }
 
+/* Dropped, as HTTP/1 intermediaries may (RFC 9110 6.5.1). */
+static void
+on_trailers(void *arg, const struct http_fields *f)
+{
+	(void)arg;
+	(void)f;
+}
+
 static void
 on_end(void *arg)
 {
@@ -186,6 +194,7 @@ const struct exchange_guest_ops h1_guest_ops = {
 	.resume_body = on_resume_body,
 	.head = on_head,
 	.body = on_body,
+	.trailers = on_trailers,
 	.end = on_end,
 	.cut = on_cut,
 	.refuse = on_refuse,

@@ -1,7 +1,7 @@
 /*
  * The inspected path of one guest connection, see inspect.h: the TLS handshake
- * with the guest, then its requests (h1_guest.c). HTTP/2 will be a second
- * half beside h1_guest, chosen by what the handshake agreed on.
+ * with the guest, then its requests, in HTTP/1.1 (h1_guest.c) or HTTP/2
+ * (h2_guest.c) by what the handshake agreed on.
  */
 #include "proxy/inspect.h"
 
@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "proxy/h1_guest.h"
+#include "proxy/h2_guest.h"
 #include "proxy/pool.h"
 #include "proxy/stream.h"
 #include "proxy/tls.h"
@@ -26,6 +27,7 @@ struct inspect {
 	char host[HOST_NAME_SIZE]; /* the SNI, for as long as TLS needs it */
 	bool is_in_handshake;
 	struct h1_guest *h1;
+	struct h2_guest *h2;
 };
 
 static void
@@ -76,6 +78,32 @@ start_http(struct inspect *i)
 	h1_guest_run(i->h1);
 }
 
+static void
+start_http2(struct inspect *i)
+{
+	struct conn *c = i->conn;
+	struct h2_guest_spec spec = {
+		.front = {
+			.gate = i->gate,
+			.scheme = SCHEME_HTTPS,
+			.host = i->host,
+			.port = c->port,
+			.is_h2 = true,
+			.is_recorded = &c->is_recorded,
+		},
+		.stream = &i->stream,
+		.on_done = on_done,
+		.arg = i,
+	};
+
+	i->h2 = h2_guest_new(&spec);
+	if (i->h2 == NULL) {
+		conn_close(c, REASON_LIMIT_CONNECTIONS);
+		return;
+	}
+	h2_guest_run(i->h2);
+}
+
 /* The record of the connection says why: an alert of the guest, mostly. */
 static void
 handshake_failed(struct inspect *i)
@@ -104,7 +132,10 @@ handshake(struct inspect *i)
 	}
 	i->is_in_handshake = false;
 	(void)event_del(i->conn->timer);
-	start_http(i);
+	if (tls_guest_http(i->stream.ssl) == TLS_HTTP_2)
+		start_http2(i);
+	else
+		start_http(i);
 }
 
 static void
@@ -115,6 +146,8 @@ on_ready(struct stream *s, void *arg)
 	(void)s;
 	if (i->is_in_handshake)
 		handshake(i);
+	else if (i->h2 != NULL)
+		h2_guest_on_ready(i->h2);
 	else
 		h1_guest_on_ready(i->h1);
 }
@@ -123,6 +156,7 @@ static void
 start_tls(struct inspect *i)
 {
 	struct conn *c = i->conn;
+	struct verdict v;
 	SSL *ssl;
 
 	memcpy(i->host, c->sni, sizeof(i->host));
@@ -131,6 +165,8 @@ start_tls(struct inspect *i)
 		conn_close(c, REASON_LIMIT_CONNECTIONS);
 		return;
 	}
+	v = policy_judge_connect(&i->gate->pair, i->host, c->port);
+	i->tls.prefers_http11 = v.action == ACTION_DENY;
 	stream_init(&i->stream, i->gate->base, c->fd, ssl, on_ready, i);
 	i->has_stream = true;
 	i->is_in_handshake = true;
@@ -183,6 +219,8 @@ inspect_policy_changed(struct conn *c)
 	pool_flush(c->gate);
 	if (c->inspect->h1 != NULL)
 		h1_guest_policy_changed(c->inspect->h1);
+	if (c->inspect->h2 != NULL)
+		h2_guest_policy_changed(c->inspect->h2);
 }
 
 static void
@@ -198,6 +236,8 @@ inspect_free(struct inspect *i)
 		return;
 	h1_guest_free(i->h1);
 	i->h1 = NULL;
+	h2_guest_free(i->h2);
+	i->h2 = NULL;
 	if (i->has_stream)
 		stream_done(&i->stream);
 	pool_bury(i->gate, &i->grave, on_buried);

@@ -19,10 +19,19 @@ tapward_library(tapward_inspect
 		exchange.c
 		exchange_answer.c
 		exchange_audit.c
+		exchange_connect.c
 		exchange_request.c
 		h1_guest.c
 		h1_guest_answer.c
 		h1_guest_head.c
+		h2_guest.c
+		h2_guest_session.c
+		h2_guest_stream.c
+		h2_head.c
+		h2_link.c
+		h2_origin.c
+		h2_origin_session.c
+		h2_origin_stream.c
 		inject.c
 		inspect.c
 		origin.c
@@ -35,7 +44,8 @@ tapward_library(tapward_inspect
 		tls_leaf.c
 		tls_origin.c
 	LINK tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
-		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO)
+		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
+		PkgConfig::NGHTTP2)
 
 tapward_program(tapward-ca
 	DESTINATION ${TAPWARD_LIBEXECDIR}
@@ -45,15 +55,19 @@ tapward_program(tapward-ca
 # The inspected path in which the test plays everybody else.
 tapward_library(tapward_inspect_fixture
 	SOURCES
+		${PROJECT_SOURCE_DIR}/tests/unit/h2_peer.c
+		${PROJECT_SOURCE_DIR}/tests/unit/h2_raw.c
 		${PROJECT_SOURCE_DIR}/tests/unit/inspect_fixture.c
 		${PROJECT_SOURCE_DIR}/tests/unit/inspect_peer.c
 		${PROJECT_SOURCE_DIR}/tests/unit/inspect_ports.c
+		${PROJECT_SOURCE_DIR}/tests/unit/side_peer.c
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
 		PkgConfig::CMOCKA)
 
-foreach(module buf deny exchange exchange_ends inject inspect scan smuggling tls)
+foreach(module buf deny exchange exchange_ends h2_ends h2_matrix h2_origin h2_rows inject inspect scan smuggling tls)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 
 tapward_unit_test(roots LINK tapward_ca_make tapward_roots PkgConfig::SSL)
 tapward_fuzz_target(exchange LINK tapward_inspect_fixture)
+tapward_fuzz_target(h2_guest LINK tapward_inspect_fixture)

@@ -1,6 +1,7 @@
 /*
- * The origin's half in HTTP/1.1, see origin.h: connecting, sending, the end.
- * What comes back is in origin_answer.c.
+ * The origin's half, see origin.h: connecting, and in HTTP/1.1 sending and the
+ * end. What comes back is in origin_answer.c. Once TLS agreed on HTTP/2, it is
+ * a stream (h2_origin.h).
  */
 #include "proxy/origin_private.h"
 
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/exchange.h"
+#include "proxy/h2_origin.h"
 
 /* Request bytes that may wait for the origin to take them. */
 #define OUT_MAX_BYTES 65536
@@ -85,8 +87,21 @@ on_buried(struct grave *grave)
 
 	buf_done(&o->in);
 	buf_done(&o->out);
+	h2_head_done(&o->head);
+	h2_head_done(&o->up_trailers);
 	injection_done(&o->injection);
 	free(o);
+}
+
+/* It is connected, or will not be. */
+static void
+stop_connecting(struct origin *o)
+{
+	if (!o->is_connecting)
+		return;
+	o->is_connecting = false;
+	TAILQ_REMOVE(pool_connecting(o->gate), o, link);
+	pool_wake(o->gate);
 }
 
 void
@@ -96,6 +111,8 @@ origin_free(struct origin *o)
 		return;
 	o->state = ORIGIN_DEAD;
 	o->x = NULL;
+	stop_connecting(o);
+	h2_origin_leave(o);
 	dial_cancel(o->dial);
 	o->dial = NULL;
 	(void)event_del(&o->timer);
@@ -151,6 +168,29 @@ origin_prev(struct origin *o)
 	return &o->prev;
 }
 
+/* What is spoken follows from what TLS agreed on. */
+static void
+shaken(struct origin *o)
+{
+	enum tls_http http = tls_origin_http(o->stream.ssl);
+
+	if (http == TLS_HTTP_NONE) {
+		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false,
+		    "the origin chose a protocol that was not offered", false);
+		return;
+	}
+	stop_connecting(o);
+	if (http == TLS_HTTP_1)
+		exchange_line_tell(o->gate, &o->key);
+	o->state = ORIGIN_READY;
+	if (http == TLS_HTTP_2 && h2_origin_start(o) != 0) {
+		exchange_origin_failed(o->x, REASON_ORIGIN_UNREACHABLE, false,
+		    "out of memory", false);
+		return;
+	}
+	exchange_origin_ready(o->x);
+}
+
 static void
 handshake(struct origin *o)
 {
@@ -170,13 +210,7 @@ handshake(struct origin *o)
 		return;
 	}
 	(void)event_del(&o->timer);
-	if (!tls_origin_is_usable(o->stream.ssl)) {
-		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false,
-		    "the origin chose a protocol that was not offered", false);
-		return;
-	}
-	o->state = ORIGIN_READY;
-	exchange_origin_ready(o->x);
+	shaken(o);
 }
 
 static void
@@ -216,6 +250,7 @@ on_dialed(const struct message_dialed *d, int fd, void *arg)
 	}
 	stream_init(&o->stream, o->gate->base, o->fd, NULL, on_stream_ready, o);
 	o->has_stream = true;
+	stop_connecting(o);
 	o->state = ORIGIN_READY;
 	exchange_origin_ready(o->x);
 }
@@ -228,7 +263,36 @@ origin_connect(struct origin *o, struct exchange *x)
 	o->state = ORIGIN_DIAL;
 	o->dial = dial_start(o->gate, o->key.host, o->key.port, o->key.scheme,
 	    on_dialed, o);
-	return o->dial == NULL ? -ENOMEM : 0;
+	if (o->dial == NULL)
+		return -ENOMEM;
+	o->is_connecting = true;
+	TAILQ_INSERT_TAIL(pool_connecting(o->gate), o, link);
+	return 0;
+}
+
+size_t
+origin_connecting(const struct origin *o, size_t *ret_all)
+{
+	const struct origin *at;
+	size_t same = 0;
+
+	*ret_all = 0;
+	TAILQ_FOREACH(at, pool_connecting(o->gate), link)
+	{
+		++*ret_all;
+		if (pool_key_is(&at->key, &o->key))
+			same++;
+	}
+	return same;
+}
+
+void
+origin_inherit(struct origin *o, struct origin *from)
+{
+	injection_done(&o->injection);
+	o->injection = from->injection;
+	memset(&from->injection, 0, sizeof(from->injection));
+	origin_free(from);
 }
 
 void
@@ -275,6 +339,8 @@ origin_send_head(struct origin *o, const struct origin_request *r)
 	int rc;
 
 	assert(o->state == ORIGIN_READY && o->out.len == 0);
+	if (o->is_h2)
+		return h2_origin_send_head(o, r);
 	/* From here on what leaves the buffer is wiped. */
 	o->out.is_secret = r->has_credential;
 	rc = buf_append(&o->out, r->head);
@@ -322,6 +388,8 @@ origin_send_body(struct origin *o, struct span data)
 {
 	int rc;
 
+	if (o->is_h2)
+		return h2_origin_send_body(o, data);
 	/* It may answer all the same: what it does not want is dropped. */
 	if (o->is_write_failed)
 		return data.len;
@@ -348,8 +416,19 @@ origin_send_body(struct origin *o, struct span data)
 }
 
 void
+origin_send_trailers(struct origin *o, const struct http_fields *f)
+{
+	if (o->is_h2)
+		h2_origin_send_trailers(o, f);
+}
+
+void
 origin_send_end(struct origin *o)
 {
+	if (o->is_h2) {
+		h2_origin_send_end(o);
+		return;
+	}
 	o->is_up_whole = true;
 	if (o->up_framing != HTTP_FRAMING_CHUNKED || o->is_write_failed)
 		return;
@@ -390,6 +469,10 @@ origin_resume(struct origin *o)
 {
 	if (o->state != ORIGIN_ASKED && o->state != ORIGIN_ANSWER)
 		return;
+	if (o->is_h2) {
+		h2_origin_resume(o);
+		return;
+	}
 	stream_set_reading(&o->stream, true);
 	origin_answer_run(o);
 }
@@ -443,9 +526,9 @@ on_stream_ready(struct stream *s, void *arg)
 static bool
 may_serve_again(const struct origin *o)
 {
-	return o->state == ORIGIN_ENDED && o->keeps && o->is_up_whole &&
-	    !o->is_write_failed && o->out.len == 0 && o->in.len == 0 &&
-	    !stream_has_more(&o->stream);
+	return !o->is_h2 && o->state == ORIGIN_ENDED && o->keeps &&
+	    o->is_up_whole && !o->is_write_failed && o->out.len == 0 &&
+	    o->in.len == 0 && !stream_has_more(&o->stream);
 }
 
 void

@@ -1,7 +1,8 @@
 /*
- * The origin's half of an exchange: a connection to (host, port), dialled,
- * TLS verified, that carries one request and its answer at a time. Today
- * HTTP/1.1; what it tells the exchange names no version.
+ * The origin's half of an exchange: one request and its answer, on a
+ * connection to (host, port), dialled, TLS verified. HTTP/1.1 carries one at a
+ * time; if the origin's TLS agrees on HTTP/2 it is a stream of a connection
+ * that others share (h2_origin.h). What it tells the exchange names no version.
  */
 #ifndef TAPWARD_PROXY_ORIGIN_H
 #define TAPWARD_PROXY_ORIGIN_H
@@ -47,6 +48,10 @@ struct origin **origin_prev(struct origin *o);
  * exchange_origin_failed(). Never from inside. 0 or -ENOMEM.
  */
 int origin_connect(struct origin *o, struct exchange *x);
+/* How many with o's key are connecting; ret_all: with any. */
+size_t origin_connecting(const struct origin *o, size_t *ret_all);
+/* o, from the pool, takes the place of from, which was not connected. */
+void origin_inherit(struct origin *o, struct origin *from);
 /* An idle one that the pool gave is x's now. */
 void origin_adopt(struct origin *o, struct exchange *x);
 
@@ -62,10 +67,13 @@ struct origin_request {
 	enum http_method method;
 	enum http_framing framing;
 	uint64_t length;
+	bool takes_trailers; /* the guest said so */
 };
 int origin_send_head(struct origin *o, const struct origin_request *r);
 /* Body bytes; returns how many were taken. */
 size_t origin_send_body(struct origin *o, struct span data);
+/* Fields behind the body, where HTTP/2 carries them; else they are dropped. */
+void origin_send_trailers(struct origin *o, const struct http_fields *f);
 /* The body is whole. */
 void origin_send_end(struct origin *o);
 /* The guest's half takes answer bytes again. */

@@ -1,5 +1,5 @@
 /*
- * What origin.c and origin_answer.c share. For nobody else.
+ * What the origin*.c and h2_origin*.c files share. For nobody else.
  *
  * States: NEW, DIAL (asked the dialler), TLS (handshake), READY (nothing
  * sent), ASKED (head sent, no whole head came back), ANSWER (its body), ENDED
@@ -10,9 +10,11 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <sys/queue.h>
 
 #include "proxy/buf.h"
 #include "proxy/dial.h"
+#include "proxy/h2_head.h"
 #include "proxy/origin.h"
 #include "proxy/pool.h"
 #include "proxy/stream.h"
@@ -32,6 +34,8 @@ enum origin_state {
 	ORIGIN_DEAD,
 };
 
+struct h2_origin;
+
 struct origin {
 	struct grave grave; /* first: a grave is its origin */
 	struct gate *gate;
@@ -43,6 +47,7 @@ struct origin {
 	struct injection injection;
 
 	struct dial *dial;
+	bool is_connecting; /* link is in the pool's list of those */
 	int fd;
 	char address[ADDRESS_TEXT_SIZE];
 	struct tls_origin tls;
@@ -73,6 +78,20 @@ struct origin {
 	struct chunked chunked;
 	size_t ready; /* decoded bytes at the front of in */
 	bool is_chunked_done;
+
+	/* As a stream of HTTP/2; then dial to stream above are not used. */
+	bool is_h2;
+	struct h2_origin *h2;     /* NULL: it has left its connection */
+	TAILQ_ENTRY(origin) link; /* of its connection's, or of connecting */
+	int32_t stream_id;   /* 0 before its head is sent, and once it ended */
+	struct h2_head head; /* that comes in: its head, then its trailers */
+	struct h2_head up_trailers;
+	bool is_head_large;
+	bool is_deferred;   /* the session waits for more of the body */
+	bool is_up_sent;    /* with its end */
+	bool is_down_whole; /* all of the answer came */
+	uint64_t received;  /* body bytes */
+	size_t window_more; /* its share of the connection's window_left */
 };
 
 /* origin.c: writes what is in out. */

@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/exchange.h"
+#include "proxy/h2_origin.h"
+
 struct pool {
+	struct h2_origins h2;
+	struct origin_streams connecting;
+	struct exchange_line line;
+	struct event *wake;
 	struct origin *newest, *oldest;
 	size_t count;
 	struct grave *graves;
@@ -30,6 +37,23 @@ on_burial(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+static void
+free_events(struct pool *p)
+{
+	if (p->burial != NULL)
+		event_free(p->burial);
+	if (p->wake != NULL)
+		event_free(p->wake);
+}
+
+static void
+on_wake(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	exchange_line_go_on(arg);
+}
+
 int
 pool_new(struct gate *g)
 {
@@ -38,10 +62,15 @@ pool_new(struct gate *g)
 	if (p == NULL)
 		return -ENOMEM;
 	p->burial = event_new(g->base, -1, 0, on_burial, p);
-	if (p->burial == NULL) {
+	p->wake = event_new(g->base, -1, 0, on_wake, g);
+	if (p->burial == NULL || p->wake == NULL) {
+		free_events(p);
 		free(p);
 		return -ENOMEM;
 	}
+	TAILQ_INIT(&p->h2);
+	TAILQ_INIT(&p->connecting);
+	TAILQ_INIT(&p->line);
 	g->pool = p;
 	return 0;
 }
@@ -52,8 +81,9 @@ pool_free(struct gate *g)
 	if (g->pool == NULL)
 		return;
 	pool_flush(g);
+	h2_origins_free(g);
 	on_burial(-1, 0, g->pool);
-	event_free(g->pool->burial);
+	free_events(g->pool);
 	free(g->pool);
 	g->pool = NULL;
 }
@@ -74,8 +104,33 @@ unlink_origin(struct pool *p, struct origin *o)
 	p->count--;
 }
 
-static bool
-key_is(const struct origin_key *a, const struct origin_key *b)
+struct h2_origins *
+pool_h2(struct gate *g)
+{
+	return &g->pool->h2;
+}
+
+struct origin_streams *
+pool_connecting(struct gate *g)
+{
+	return &g->pool->connecting;
+}
+
+struct exchange_line *
+pool_line(struct gate *g)
+{
+	return &g->pool->line;
+}
+
+void
+pool_wake(struct gate *g)
+{
+	if (!TAILQ_EMPTY(&g->pool->line))
+		event_active(g->pool->wake, 0, 0);
+}
+
+bool
+pool_key_is(const struct origin_key *a, const struct origin_key *b)
 {
 	return a->port == b->port && a->scheme == b->scheme &&
 	    strcmp(a->host, b->host) == 0 &&
@@ -85,15 +140,18 @@ key_is(const struct origin_key *a, const struct origin_key *b)
 struct origin *
 pool_take(struct gate *g, const struct origin_key *key, uint64_t idle_max_ms)
 {
-	struct origin *o = g->pool->newest;
+	struct origin *o = h2_origin_take(g, key, idle_max_ms);
 
+	if (o != NULL)
+		return o;
+	o = g->pool->newest;
 	while (o != NULL) {
 		struct origin *older = *origin_next(o);
 
 		if (origin_policy_generation(o) != g->policy_generation) {
 			unlink_origin(g->pool, o);
 			origin_free(o);
-		} else if (key_is(origin_key(o), key) &&
+		} else if (pool_key_is(origin_key(o), key) &&
 		    origin_idle_ms(o) < idle_max_ms) {
 			unlink_origin(g->pool, o);
 			return o;
@@ -116,6 +174,7 @@ pool_put(struct gate *g, struct origin *o)
 		p->oldest = o;
 	p->newest = o;
 	p->count++;
+	pool_wake(g);
 	if (p->count > POOL_IDLE_MAX) {
 		o = p->oldest;
 		unlink_origin(p, o);
@@ -138,6 +197,7 @@ pool_flush(struct gate *g)
 		unlink_origin(g->pool, o);
 		origin_free(o);
 	}
+	h2_origins_flush(g);
 }
 
 size_t

@@ -10,6 +10,7 @@
 #define TAPWARD_PROXY_POOL_H
 
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "proxy/gate.h"
 #include "proxy/origin.h"
@@ -17,12 +18,26 @@
 /* Idle ones a gate keeps, the oldest goes first. */
 #define POOL_IDLE_MAX 64
 
+/* Connections of HTTP/2, busy or idle: h2_origin.c keeps the list. */
+TAILQ_HEAD(h2_origins, h2_origin);
+struct h2_origins *pool_h2(struct gate *g);
+/* Those that are connecting, and exchanges that wait for one. */
+TAILQ_HEAD(origin_streams, origin);
+TAILQ_HEAD(exchange_line, exchange);
+struct origin_streams *pool_connecting(struct gate *g);
+struct exchange_line *pool_line(struct gate *g);
+/* Something is free that one of them may have waited for. */
+void pool_wake(struct gate *g);
+/* May what was made for a serve b? */
+bool pool_key_is(const struct origin_key *a, const struct origin_key *b);
+
 /* Makes g->pool. 0 or -ENOMEM. */
 int pool_new(struct gate *g);
 void pool_free(struct gate *g);
 
 /*
- * The youngest that fits and was idle for less than idle_max_ms, no longer
+ * A stream of a connection of HTTP/2 that fits, or of HTTP/1.1 the youngest
+ * that was idle for less than idle_max_ms, no longer
  * the pool's; NULL without one.
  */
 struct origin *pool_take(struct gate *g, const struct origin_key *key,

@@ -49,6 +49,20 @@ stream_done(struct stream *s)
 }
 
 void
+stream_move(struct stream *to, struct stream *from, stream_ready *on_ready,
+    void *arg)
+{
+	struct event_base *base = event_get_base(&from->read_event);
+	SSL *ssl = from->ssl;
+	bool has_more = from->has_more;
+
+	from->ssl = NULL;
+	stream_done(from);
+	stream_init(to, base, from->fd, ssl, on_ready, arg);
+	to->has_more = has_more;
+}
+
+void
 stream_set_owner(struct stream *s, stream_ready *on_ready, void *arg)
 {
 	s->on_ready = on_ready;

@@ -54,6 +54,9 @@ void stream_init(struct stream *s, struct event_base *base, int fd, SSL *ssl,
     stream_ready *on_ready, void *arg);
 /* Takes the events off the descriptor; does not close it. */
 void stream_done(struct stream *s);
+/* Takes over what from has, which is then done. */
+void stream_move(struct stream *to, struct stream *from, stream_ready *on_ready,
+    void *arg);
 /* From here on another owner is told. */
 void stream_set_owner(struct stream *s, stream_ready *on_ready, void *arg);
 

@@ -35,6 +35,11 @@ void tls_state_free(struct gate *g);
 struct tls_guest {
 	struct tls_state *state;
 	const char *sni;
+	/*
+	 * Set before the handshake: HTTP/1.1 is chosen if it is offered, too.
+	 * A guest that is denied reads why in its reason phrase.
+	 */
+	bool prefers_http11;
 	bool is_limited; /* no leaf: too many new names a second */
 };
 
@@ -68,11 +73,20 @@ struct tls_failure tls_guest_failure(const struct tls_guest *keep);
  */
 SSL *tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
     struct tls_origin *keep);
+/* What the two sides agreed on, after the handshake. */
+enum tls_http {
+	TLS_HTTP_1, /* or nothing was said */
+	TLS_HTTP_2,
+	TLS_HTTP_NONE, /* not verified, or another protocol: ends it */
+};
+enum tls_http tls_guest_http(const SSL *ssl);
+enum tls_http tls_origin_http(const SSL *ssl);
 /*
- * After the handshake: the peer agreed to HTTP/1.1 (or said nothing). False
- * ends the connection.
+ * The connection belongs to another object: keep is what the callbacks use
+ * from here on, with a host that is borrowed as long.
  */
-bool tls_origin_is_usable(const SSL *ssl);
+void tls_origin_move(SSL *ssl, struct tls_origin *keep,
+    const struct tls_origin *from, const char *host);
 /*
  * Why a handshake with an origin failed, in words of ours and OpenSSL's only:
  * nothing that the origin sent. ret holds size bytes. Empties the queue.

@@ -1,5 +1,5 @@
 /*
- * TLS towards the guest: a leaf by SNI, TLS 1.2 or 1.3, HTTP/1.1 by ALPN. No
+ * TLS towards the guest: a leaf by SNI, TLS 1.2 or 1.3, HTTP by ALPN. No
  * renegotiation, no early data; a session is resumed only under the name it
  * was made for.
  */
@@ -12,18 +12,21 @@
 #include "base/ascii.h"
 #include "wire/host.h"
 
-static const uint8_t alpn_http11[] = "\x08http/1.1";
+/* Each as we prefer it. */
+static const uint8_t alpn_h2_first[] = "\x02h2\x08http/1.1";
+static const uint8_t alpn_http11_first[] = "\x08http/1.1\x02h2";
 
 static int
 on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
     const unsigned char *offered, unsigned int offered_len, void *arg)
 {
+	const struct tls_guest *keep = SSL_get_app_data(ssl);
 	unsigned char *chosen;
 
-	(void)ssl;
 	(void)arg;
-	if (SSL_select_next_proto(&chosen, ret_len, alpn_http11,
-		sizeof(alpn_http11) - 1, offered,
+	if (SSL_select_next_proto(&chosen, ret_len,
+		keep->prefers_http11 ? alpn_http11_first : alpn_h2_first,
+		sizeof(alpn_h2_first) - 1, offered,
 		offered_len) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL; /* RFC 7301 3.2 */
 	*ret = chosen;
@@ -131,6 +134,25 @@ tls_guest_new(struct gate *g, int fd, const char *sni, struct tls_guest *keep)
 	}
 	SSL_set_accept_state(ssl);
 	return ssl;
+}
+
+enum tls_http
+tls_alpn(const SSL *ssl)
+{
+	const unsigned char *name;
+	unsigned int len;
+
+	SSL_get0_alpn_selected(ssl, &name, &len);
+	if (len == 0 || span_is((struct span){ name, len }, "http/1.1"))
+		return TLS_HTTP_1;
+	return span_is((struct span){ name, len }, "h2") ? TLS_HTTP_2
+							 : TLS_HTTP_NONE;
+}
+
+enum tls_http
+tls_guest_http(const SSL *ssl)
+{
+	return tls_alpn(ssl);
 }
 
 /* "unknown CA" becomes "unknown_ca", as RFC 8446 6 writes it. */

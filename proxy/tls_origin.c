@@ -133,7 +133,7 @@ on_session(SSL *ssl, SSL_SESSION *session)
 static bool
 configure(SSL_CTX *c, struct roots *roots)
 {
-	static const uint8_t alpn[] = "\x08http/1.1";
+	static const uint8_t alpn[] = "\x02h2\x08http/1.1";
 
 	(void)SSL_CTX_set_options(c,
 	    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -212,17 +212,22 @@ tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
 	return ssl;
 }
 
-bool
-tls_origin_is_usable(const SSL *ssl)
+enum tls_http
+tls_origin_http(const SSL *ssl)
 {
-	const unsigned char *name;
-	unsigned int len;
-
 	/* VERIFY_PEER has ended the handshake before this; it costs nothing. */
 	if (SSL_get_verify_result(ssl) != X509_V_OK)
-		return false;
-	SSL_get0_alpn_selected(ssl, &name, &len);
-	return len == 0 || span_is((struct span){ name, len }, "http/1.1");
+		return TLS_HTTP_NONE;
+	return tls_alpn(ssl);
+}
+
+void
+tls_origin_move(SSL *ssl, struct tls_origin *keep,
+    const struct tls_origin *from, const char *host)
+{
+	*keep = *from;
+	keep->host = host;
+	SSL_set_app_data(ssl, keep);
 }
 
 void

@@ -43,6 +43,8 @@ uint32_t leaf_cache_count(const struct leaf_cache *l);
 /* tls_guest.c, tls_origin.c: their contexts. NULL when they fail. */
 SSL_CTX *tls_guest_context(struct tls_state *t);
 SSL_CTX *tls_origin_context(struct tls_state *t);
+/* tls_guest.c: what ALPN agreed on, on either side. */
+enum tls_http tls_alpn(const SSL *ssl);
 struct origin_sessions *origin_sessions_new(void);
 void origin_sessions_free(struct origin_sessions *s);
 void origin_sessions_flush(struct origin_sessions *s);

@@ -228,6 +228,32 @@ on_origin_name(SSL *ssl, int *alert, void *arg)
 	return SSL_TLSEXT_ERR_OK;
 }
 
+static int
+on_origin_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
+    const unsigned char *offered, unsigned int offered_len, void *arg)
+{
+	const struct fix *f = current;
+	const char *want = f->origin_is_h2 ? "\x02h2" : "\x08http/1.1";
+	unsigned char *chosen;
+
+	(void)ssl;
+	(void)arg;
+	if (SSL_select_next_proto(&chosen, ret_len, (const uint8_t *)want,
+		(unsigned int)strlen(want), offered,
+		offered_len) != OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_NOACK;
+	*ret = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+void
+fix_offer(struct fix *f, const char *alpn)
+{
+	assert_int_equal(SSL_CTX_set_alpn_protos(f->guest_tls,
+			     (const uint8_t *)alpn, (unsigned int)strlen(alpn)),
+	    0);
+}
+
 static void
 make_contexts(struct fix *f)
 {
@@ -238,6 +264,7 @@ make_contexts(struct fix *f)
 	assert_non_null(f->origin_tls);
 	(void)SSL_CTX_set_tlsext_servername_callback(f->origin_tls,
 	    on_origin_name);
+	SSL_CTX_set_alpn_select_cb(f->origin_tls, on_origin_alpn, NULL);
 	(void)SSL_CTX_set_mode(f->origin_tls,
 	    SSL_MODE_ENABLE_PARTIAL_WRITE |
 		SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -318,6 +345,8 @@ fix_new(const char *policy_text)
 	assert_non_null(f);
 	(void)signal(SIGPIPE, SIG_IGN);
 	current = f;
+	f->gate.scratch = malloc(GATE_SCRATCH_BYTES);
+	assert_non_null(f->gate.scratch);
 	f->gate.base = event_base_new();
 	f->gate.limits = (struct message_gate_limits){
 		.connections = 100,
@@ -370,6 +399,7 @@ fix_free(struct fix *f)
 	policy_unref(f->policy);
 	free(f->image);
 	event_base_free(f->gate.base);
+	free(f->gate.scratch);
 	free(f);
 	current = NULL;
 }

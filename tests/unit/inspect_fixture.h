@@ -36,6 +36,9 @@ struct peer {
 	size_t out_len, out_at;
 	bool is_slow; /* not read from */
 	size_t burst; /* bytes written at once; 0: all */
+	/* Reads and writes for it each turn (h2_peer.h); NULL: the test does */
+	void (*on_turn)(struct peer *p, void *arg);
+	void *on_turn_arg;
 };
 
 struct fix_record {
@@ -74,6 +77,7 @@ struct fix {
 	size_t origin_count;
 	enum reason dial_refusal;
 	enum fix_cert cert;
+	bool origin_is_h2; /* what an origin chooses if it is offered */
 	SSL_CTX *origin_tls;
 	SSL_CTX *guest_tls;
 
@@ -86,7 +90,7 @@ struct fix {
 	uint64_t lease_id;
 	size_t lease_count;
 
-	bool is_audit_full;
+	bool is_audit_full, is_audit_behind;
 	struct fix_record records[FIX_RECORDS_MAX];
 	size_t record_count;
 };
@@ -96,6 +100,8 @@ void fix_free(struct fix *f);
 /* Another policy comes into force. */
 void fix_set_policy(struct fix *f, const char *policy_text);
 
+/* What the guest offers from here on: "\x02h2", a list as ALPN has it. */
+void fix_offer(struct fix *f, const char *alpn);
 /* Opens the guest's connection; TLS fronts shake hands with sni. */
 void fix_open_http(struct fix *f);
 void fix_open_explicit(struct fix *f);

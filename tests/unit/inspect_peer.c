@@ -180,6 +180,8 @@ peer_turn(struct peer *p)
 	if (p->fd == -1)
 		return false;
 	moved = peer_shake(p);
+	if (p->on_turn != NULL && p->is_shaken)
+		p->on_turn(p, p->on_turn_arg);
 	moved = peer_write(p) || moved;
 	return peer_read(p) || moved;
 }

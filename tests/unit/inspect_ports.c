@@ -64,6 +64,13 @@ audit_is_ready(const struct gate *g)
 	return !fix_current()->is_audit_full;
 }
 
+bool
+audit_is_behind(const struct gate *g)
+{
+	(void)g;
+	return fix_current()->is_audit_behind;
+}
+
 static void
 keep_text(char *to, size_t size, struct span s)
 {

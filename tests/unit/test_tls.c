@@ -266,21 +266,33 @@ alpn_of(const struct fix *f)
 	return text;
 }
 
+static const struct {
+	const char *claim, *name, *offer, *want;
+} alpn_rows[] = {
+	{ "h2 when it is offered", "api.example.org", "\x08http/1.1\x02h2",
+	    "h2" },
+	{ "http/1.1 when it alone is", "api.example.org", "\x08http/1.1",
+	    "http/1.1" },
+	{ "a denied host: http/1.1, for its reason phrase",
+	    "denied.example.net", "\x02h2\x08http/1.1", "http/1.1" },
+	{ "a denied host and h2 alone: better than an alert",
+	    "denied.example.net", "\x02h2", "h2" },
+};
+
 static void
-http11_is_chosen_when_it_is_offered(void **state)
+a_version_of_http_is_chosen_by_what_is_offered_and_allowed(void **state)
 {
 	struct fix *f = *state;
 
-	assert_int_equal(SSL_CTX_set_alpn_protos(f->guest_tls,
-			     (const uint8_t *)"\x02h2\x08http/1.1", 12),
-	    0);
-	fix_open_tls(f, "api.example.org");
-	fix_until(f, f->guest.is_shaken);
-	assert_string_equal(alpn_of(f), "http/1.1");
-	fix_close(f);
-	assert_int_equal(SSL_CTX_set_alpn_protos(f->guest_tls,
-			     (const uint8_t *)"\x02h2", 3),
-	    0);
+	for (size_t i = 0; i < sizeof(alpn_rows) / sizeof(alpn_rows[0]); i++) {
+		fix_offer(f, alpn_rows[i].offer);
+		fix_open_tls(f, alpn_rows[i].name);
+		fix_until(f, f->guest.is_shaken);
+		if (strcmp(alpn_of(f), alpn_rows[i].want) != 0)
+			fail_msg("%s: %s", alpn_rows[i].claim, alpn_of(f));
+		fix_close(f);
+	}
+	fix_offer(f, "\x02h3");
 	fix_open_tls(f, "api.example.org");
 	fix_until(f, f->is_closed);
 	assert_int_equal(f->closed_why, REASON_GUEST_TLS);
@@ -491,7 +503,8 @@ main(void)
 		TEST(an_alert_of_the_guest_is_named),
 		TEST(old_versions_and_weak_ciphers_are_refused),
 		TEST(another_sni_than_was_judged_ends_the_handshake),
-		TEST(http11_is_chosen_when_it_is_offered),
+		TEST(
+		    a_version_of_http_is_chosen_by_what_is_offered_and_allowed),
 		TEST(row_96_a_session_is_resumed_only_under_its_own_name),
 		TEST(row_98_an_origin_that_does_not_verify_gets_no_byte),
 		TEST(an_origin_with_an_unknown_root_gets_no_byte),

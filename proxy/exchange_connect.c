@@ -1,0 +1,152 @@
+/*
+ * From an exchange to its origin: one from the pool, or a new one. A burst of
+ * requests to one place does not become a burst of handshakes: so many are
+ * connecting at once, and the others wait for what comes of them. A guest of
+ * HTTP/2, which sends bursts, waits for the first: it may carry them all.
+ */
+#include "proxy/exchange_private.h"
+
+#include <string.h>
+
+/*
+ * A request that must not be sent twice takes a pooled connection only if it
+ * was used a moment ago, so that it is unlikely to be closing.
+ */
+#define IDLE_SAFE_MS 1000
+/* Connecting at once: to one place, and in all (the dialler takes 64). */
+#define KEY_MAX 16
+#define ALL_MAX 48
+
+bool
+exchange_may_repeat(const struct exchange *x)
+{
+	return x->framing == HTTP_FRAMING_NONE &&
+	    (x->known_method == HTTP_METHOD_GET ||
+		x->known_method == HTTP_METHOD_HEAD ||
+		x->known_method == HTTP_METHOD_OPTIONS);
+}
+
+static struct origin_key
+key_of(const struct exchange *x)
+{
+	struct origin_key key = { .port = x->port, .scheme = x->front.scheme };
+
+	memcpy(key.host, x->host, sizeof(key.host));
+	if (x->has_credential)
+		memcpy(key.credential, x->verdict.credential,
+		    sizeof(key.credential));
+	return key;
+}
+
+static struct origin *
+take_pooled(struct exchange *x)
+{
+	struct origin_key key = key_of(x);
+
+	if (x->was_repeated)
+		return NULL;
+	return pool_take(x->gate, &key,
+	    exchange_may_repeat(x) ? UINT64_MAX : IDLE_SAFE_MS);
+}
+
+struct origin *
+exchange_find_origin(struct exchange *x)
+{
+	struct origin_key key = key_of(x);
+	struct origin *o = take_pooled(x);
+
+	return o != NULL ? o : origin_new(x->gate, &key);
+}
+
+static bool
+may_connect(const struct exchange *x)
+{
+	bool may_share = x->front.is_h2 && !x->is_told;
+	size_t all, same = origin_connecting(x->origin, &all);
+
+	return all < ALL_MAX && same < (may_share ? 1 : KEY_MAX);
+}
+
+static void
+connect_new(struct exchange *x)
+{
+	if (origin_connect(x->origin, x) != 0)
+		exchange_refuse_for(x, REASON_ORIGIN_UNREACHABLE,
+		    "out of memory");
+}
+
+void
+exchange_connect(struct exchange *x, struct origin *o)
+{
+	x->origin = o != NULL ? o : exchange_find_origin(x);
+	if (x->origin != NULL && origin_address(x->origin)[0] != '\0') {
+		origin_adopt(x->origin, x);
+		exchange_open(x);
+		return;
+	}
+	exchange_enter(x, EXCHANGE_CONNECT);
+	if (x->origin == NULL) {
+		exchange_refuse_for(x, REASON_ORIGIN_UNREACHABLE,
+		    "out of memory");
+	} else if (may_connect(x)) {
+		connect_new(x);
+	} else {
+		x->is_waiting = true;
+		TAILQ_INSERT_TAIL(pool_line(x->gate), x, waiting);
+	}
+}
+
+void
+exchange_origin_ready(struct exchange *x)
+{
+	memcpy(x->address, origin_address(x->origin), sizeof(x->address));
+	exchange_open(x);
+}
+
+void
+exchange_stop_waiting(struct exchange *x)
+{
+	if (!x->is_waiting)
+		return;
+	x->is_waiting = false;
+	TAILQ_REMOVE(pool_line(x->gate), x, waiting);
+}
+
+/* One that has waited: a pooled connection takes the place of its own. */
+static void
+go_on(struct exchange *x)
+{
+	struct origin *o = take_pooled(x);
+
+	if (o != NULL) {
+		exchange_stop_waiting(x);
+		origin_inherit(o, x->origin);
+		x->origin = o;
+		origin_adopt(o, x);
+		exchange_open(x);
+	} else if (may_connect(x)) {
+		exchange_stop_waiting(x);
+		connect_new(x);
+	}
+}
+
+void
+exchange_line_go_on(struct gate *g)
+{
+	struct exchange *x, *next;
+
+	for (x = TAILQ_FIRST(pool_line(g)); x != NULL; x = next) {
+		next = TAILQ_NEXT(x, waiting);
+		go_on(x);
+	}
+}
+
+void
+exchange_line_tell(struct gate *g, const struct origin_key *key)
+{
+	struct exchange *x;
+
+	TAILQ_FOREACH(x, pool_line(g), waiting)
+	if (pool_key_is(origin_key(x->origin), key))
+		x->is_told = true;
+}

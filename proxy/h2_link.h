@@ -1,0 +1,69 @@
+/*
+ * What both halves of HTTP/2 have in common: a session of libnghttp2 on a
+ * stream. Bytes that came in are given to the session, frames it has ready
+ * are gathered and written; and a count of what a peer does that costs it
+ * less than us (resets, PING, SETTINGS, empty frames), which ends it by
+ * GOAWAY(ENHANCE_YOUR_CALM) when there is too much of it.
+ */
+#ifndef TAPWARD_PROXY_H2_LINK_H
+#define TAPWARD_PROXY_H2_LINK_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proxy/bucket.h"
+#include "proxy/buf.h"
+#include "proxy/gate.h"
+#include "proxy/stream.h"
+
+/* Streams of one connection at once, from a guest or to an origin. */
+#define H2_STREAMS_MAX 100
+/* Bytes of one stream that may wait, in each direction. */
+#define H2_STREAM_WINDOW 65535
+#define H2_STREAM_OUT_MAX 65536
+
+struct h2_link {
+	struct gate *gate;
+	struct stream *stream; /* borrowed */
+	nghttp2_session *session;
+	struct buf out;
+	struct bucket glitches;
+	struct event hold;  /* until it is read from again */
+	uint64_t bytes;     /* read and written so far */
+	size_t block_bytes; /* read since a head began; it has not ended */
+	bool is_in_block;
+	bool is_failed; /* what came in was no HTTP/2, or too much */
+};
+
+/* Before all else. stream is borrowed. */
+void h2_link_init(struct h2_link *l, struct gate *g, struct stream *stream);
+/* Options both halves take; NULL when memory is short. */
+nghttp2_option *h2_link_options(void);
+/* Sends our SETTINGS, with a window for the connection as a whole. 0/-ENOMEM */
+int h2_link_begin(struct h2_link *l, const nghttp2_settings_entry *settings,
+    size_t count);
+/* No event comes any more; the session stays, since it may be on the stack. */
+void h2_link_stop(struct h2_link *l);
+void h2_link_done(struct h2_link *l);
+
+/*
+ * Reads what is there, unless the audit is behind: then stream_ready comes
+ * when it is time to. OK is not returned; AGAIN: all was taken; FAILED: the
+ * session is over, what it has to say about it can still be written.
+ */
+enum stream_result h2_link_read(struct h2_link *l);
+/* Writes what is ready. OK: everything is written. */
+enum stream_result h2_link_write(struct h2_link *l);
+/* Nothing will come or go any more. */
+bool h2_link_is_over(const struct h2_link *l);
+
+/* For callbacks: the peer did one of those things. 0, or what to return. */
+int h2_link_glitch(struct h2_link *l);
+/* A frame began, or a whole one came; counts. 0, or what to return. */
+int h2_link_on_begin_frame(struct h2_link *l, const nghttp2_frame_hd *hd);
+int h2_link_on_frame(struct h2_link *l, const nghttp2_frame *frame);
+
+#endif
