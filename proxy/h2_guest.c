@@ -83,6 +83,51 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	h2_guest_run(h);
 }
 
+/*
+ * After the end of an answer: for the guest to read it before it is told to
+ * stop. curl 7.88 loses an answer that a reset comes with.
+ */
+#define LINGER_MS 100
+
+static void
+set_linger(struct h2_guest *h)
+{
+	static const struct timeval delay = { 0, LINGER_MS * 1000 };
+
+	if (event_pending(&h->linger, EV_TIMEOUT, NULL) == 0)
+		(void)event_add(&h->linger, &delay);
+}
+
+void
+h2_guest_linger(struct h2_guest *h, struct h2_stream *s)
+{
+	s->linger_ms = clock_mono_ms() + LINGER_MS;
+	set_linger(h);
+}
+
+/* What is still to come of these requests is not wanted (RFC 9113 8.1). */
+static void
+on_linger_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct h2_guest *h = arg;
+	uint64_t now = clock_mono_ms();
+	struct h2_stream *s;
+
+	(void)fd;
+	(void)what;
+	TAILQ_FOREACH(s, &h->streams, link)
+	{
+		if (s->linger_ms > now) {
+			set_linger(h);
+		} else if (s->linger_ms != 0) {
+			s->linger_ms = 0;
+			(void)nghttp2_submit_rst_stream(h->link.session,
+			    NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
+		}
+	}
+	h2_guest_run(h);
+}
+
 /* --- life --- */
 
 struct h2_guest *
@@ -101,6 +146,8 @@ h2_guest_new(const struct h2_guest_spec *spec)
 	rc = event_assign(&h->timer, h->gate->base, -1, 0, on_timer, h);
 	assert(rc == 0);
 	rc = event_assign(&h->kick, h->gate->base, -1, 0, on_kick, h);
+	assert(rc == 0);
+	rc = event_assign(&h->linger, h->gate->base, -1, 0, on_linger_over, h);
 	assert(rc == 0);
 	h2_link_init(&h->link, h->gate, spec->stream);
 	if (h2_guest_session(h) != 0) {
@@ -133,6 +180,7 @@ h2_guest_free(struct h2_guest *h)
 	h2_link_stop(&h->link);
 	(void)event_del(&h->timer);
 	(void)event_del(&h->kick);
+	(void)event_del(&h->linger);
 	pool_bury(h->gate, &h->grave, on_buried);
 }
 
@@ -262,6 +310,7 @@ h2_guest_run(struct h2_guest *h)
 	}
 	h->is_settled = true;
 	(void)event_del(&h->timer);
+	(void)event_del(&h->linger);
 	if (!h->is_dead)
 		stream_shutdown(h->spec.stream);
 	h->spec.on_done(h->spec.arg);

@@ -38,6 +38,11 @@ struct h2_stream {
 	bool is_ended;        /* nothing comes behind out and trailers */
 	bool is_deferred;     /* the session waits for more of it */
 	bool is_down_blocked; /* the exchange waits for room */
+	/*
+	 * Its end is sent, and until then the guest may end its own direction;
+	 * 0: it was not sent, or the guest has.
+	 */
+	uint64_t linger_ms;
 };
 
 TAILQ_HEAD(h2_stream_list, h2_stream);
@@ -59,6 +64,7 @@ struct h2_guest {
 
 	struct event timer;
 	struct event kick;
+	struct event linger; /* of the streams that have linger_ms */
 	uint64_t timer_ms;   /* when it fires; 0: not set */
 	uint64_t moved_ms;   /* bytes went, or a stream ended */
 	uint64_t bytes_seen; /* of link.bytes */
@@ -68,6 +74,9 @@ struct h2_guest {
 /* --- h2_guest.c --- */
 /* Runs it when the callback that is running has returned. */
 void h2_guest_kick(struct h2_guest *h);
+
+/* The answer is whole, the request is not. */
+void h2_guest_linger(struct h2_guest *h, struct h2_stream *s);
 
 /* --- h2_guest_session.c --- */
 /* 0 or -ENOMEM. */

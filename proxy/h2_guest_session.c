@@ -171,7 +171,7 @@ on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 	return 0;
 }
 
-/* Our end of a stream is sent: what is still to come of it is not wanted. */
+/* Our end of a stream is sent. */
 static int
 on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
@@ -181,9 +181,9 @@ on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
 	struct h2_stream *s = ends ? find_stream(h, frame->hd.stream_id) : NULL;
 
+	(void)session;
 	if (s != NULL && !s->is_whole)
-		return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE,
-		    s->id, NGHTTP2_NO_ERROR);
+		h2_guest_linger(h, s);
 	return 0;
 }
 

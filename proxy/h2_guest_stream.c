@@ -429,12 +429,9 @@ h2_stream_body(struct h2_stream *s, struct span data)
 {
 	size_t taken = 0;
 
-	if (s->x == NULL) {
-		/* Refused, or answered already: dropped. */
-		(void)nghttp2_session_consume_stream(s->h->link.session, s->id,
-		    data.len);
+	/* Refused, or answered already: dropped, and no more is asked for. */
+	if (s->x == NULL)
 		return;
-	}
 	if (s->in.len == 0)
 		taken = give(s, data);
 	data.ptr += taken;
