@@ -57,7 +57,7 @@ audit_is_ready(const struct gate *g)
 static void
 retry_later(struct audit_port *p)
 {
-	static const struct timeval delay = { 0, RETRY_MS * 1000 };
+	static const struct timeval delay = { 0, RETRY_MS * 1000L };
 
 	(void)event_add(p->retry, &delay);
 }
