@@ -190,6 +190,9 @@ start_tls(struct origin *o)
 		    "out of memory", false);
 		return;
 	}
+	/* What an origin repeats stays in no buffer of the library's. */
+	if (o->key.credential[0] != '\0')
+		(void)SSL_set_options(ssl, SSL_OP_CLEANSE_PLAINTEXT);
 	stream_init(&o->stream, o->gate->base, o->fd, ssl, on_stream_ready, o);
 	o->has_stream = true;
 	o->state = ORIGIN_TLS;
@@ -277,6 +280,8 @@ origin_send_head(struct origin *o, const struct origin_request *r)
 	assert(o->state == ORIGIN_READY && o->out.len == 0);
 	/* From here on what leaves the buffer is wiped. */
 	o->out.is_secret = r->has_credential;
+	/* An origin may repeat it. */
+	o->in.is_secret = r->has_credential;
 	rc = buf_append(&o->out, r->head);
 	if (rc == 0 && r->has_credential)
 		rc = buf_append(&o->out, line);
@@ -448,12 +453,31 @@ may_serve_again(const struct origin *o)
 	    !stream_has_more(&o->stream);
 }
 
+/*
+ * How long it may wait for another exchange. One that carries a credential is
+ * closed when the lease ends: it holds the value as long as it is there.
+ */
+static uint32_t
+idle_ms(const struct origin *o)
+{
+	uint32_t ms = o->gate->limits.idle_timeout_ms;
+	uint64_t now = clock_boot_ms(), end = o->injection.ends_boot_ms;
+
+	if (ms > IDLE_MAX_MS)
+		ms = IDLE_MAX_MS;
+	if (o->injection.lease_id == 0)
+		return ms;
+	if (end <= now)
+		return 0;
+	return end - now < ms ? (uint32_t)(end - now) : ms;
+}
+
 void
 origin_release(struct origin *o)
 {
-	uint32_t ms = o->gate->limits.idle_timeout_ms;
+	uint32_t ms = idle_ms(o);
 
-	if (!may_serve_again(o)) {
+	if (ms == 0 || !may_serve_again(o)) {
 		origin_free(o);
 		return;
 	}
@@ -463,6 +487,6 @@ origin_release(struct origin *o)
 	o->state = ORIGIN_IDLE;
 	o->idle_since_ms = clock_mono_ms();
 	stream_set_reading(&o->stream, true);
-	set_timer(o, ms < IDLE_MAX_MS ? ms : IDLE_MAX_MS);
+	set_timer(o, ms);
 	pool_put(o->gate, o);
 }

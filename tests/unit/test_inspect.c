@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "proxy/pool.h"
+
 #define POLICY                                                                 \
 	"[policy]\nversion = 1\n"                                              \
 	"[allow plain]\nhost = plain.example.org\nport = 80\n"                 \
@@ -299,6 +301,29 @@ a_connection_is_used_again_for_the_same_credential_only(void **state)
 	assert_int_equal(f->origin_count, 2);
 }
 
+/* It holds the value as long as it is there. */
+static void
+an_idle_connection_ends_with_its_lease(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->gate.limits.idle_timeout_ms = 3600000;
+	f->lease_ms = 50;
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	fix_until(f, o->is_ended);
+	assert_int_equal(pool_count(&f->gate), 0);
+	/* The guest's own goes on, with another lease. */
+	peer_clear(&f->guest);
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_int_equal(f->lease_count, 2);
+}
+
 /* --- the answer repeats it --- */
 
 static void
@@ -508,6 +533,7 @@ main(void)
 		TEST(a_guest_that_goes_while_the_broker_thinks_leaves_nothing),
 		TEST(row_104_options_carries_none),
 		TEST(a_connection_is_used_again_for_the_same_credential_only),
+		TEST(an_idle_connection_ends_with_its_lease),
 		TEST(row_105_an_echo_in_a_head_is_refused),
 		TEST(row_105_an_echo_in_a_body_is_masked_across_any_split),
 		TEST(row_105_an_echo_in_chunks_of_one_byte_is_masked),
