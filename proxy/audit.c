@@ -59,7 +59,9 @@ retry_later(struct audit_port *p)
 {
 	static const struct timeval delay = { 0, RETRY_MS * 1000L };
 
-	(void)event_add(p->retry, &delay);
+	/* Set anew for each record it would never come in a flood of them. */
+	if (!evtimer_pending(p->retry, NULL))
+		(void)event_add(p->retry, &delay);
 }
 
 static void
