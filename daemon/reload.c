@@ -69,9 +69,9 @@ map(void *arg, struct err *err)
 	struct sandbox *s = arg;
 	int rc = policy_set_map(&s->next);
 
-	return rc != 0 ? rc
-		       : policy_set_check_credentials(&s->next,
-			     s->sv->config->host, err);
+	return rc != 0
+	    ? rc
+	    : policy_set_check_credentials(&s->next, s->sv->config->host, err);
 }
 
 static int
@@ -260,6 +260,12 @@ static const struct step reload_steps[] = {
 	{ STEP_GATE_POLICY, gate_policy, NULL },
 };
 
+static const struct steps_plan reload_plan = {
+	.table = reload_steps,
+	.count = sizeof(reload_steps) / sizeof(reload_steps[0]),
+	.timeout_ms = JOB_RELOAD_MS,
+};
+
 bool
 reload_is_on(const struct sandbox *s)
 {
@@ -324,9 +330,7 @@ reload_start(struct sandbox *s, const struct message_api_request *m,
 	sandbox_set_findings(s, (struct span){ NULL, 0 });
 	(void)snprintf(s->next.display_name, sizeof(s->next.display_name), "%s",
 	    m->display_name);
-	if (steps_start(&s->job, reload_steps,
-		sizeof(reload_steps) / sizeof(reload_steps[0]), s->sv->base,
-		JOB_RELOAD_MS, on_done, s) == 0)
+	if (steps_start(&s->job, &reload_plan, s->sv->base, on_done, s) == 0)
 		return;
 	policy_set_done(&s->next);
 	answer(s, API_FAILED, "out of memory");

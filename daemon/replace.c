@@ -40,6 +40,12 @@ static const struct step replace_steps[] = {
 	{ "state", keep, NULL },
 };
 
+static const struct steps_plan replace_plan = {
+	.table = replace_steps,
+	.count = sizeof(replace_steps) / sizeof(replace_steps[0]),
+	.timeout_ms = JOB_REPLACE_MS,
+};
+
 static void
 on_retry(evutil_socket_t fd, short what, void *arg)
 {
@@ -86,9 +92,7 @@ void
 replace_start(struct sandbox *s)
 {
 	s->phase = SANDBOX_RESTARTING;
-	if (steps_start(&s->job, replace_steps,
-		sizeof(replace_steps) / sizeof(replace_steps[0]), s->sv->base,
-		JOB_REPLACE_MS, on_done, s) != 0)
+	if (steps_start(&s->job, &replace_plan, s->sv->base, on_done, s) != 0)
 		retry_later(s);
 }
 
