@@ -41,6 +41,8 @@ struct api {
 	struct event *metrics;  /* TCP, GET /metrics only; NULL unless set */
 	struct api_conn *conns;
 	unsigned int conn_count;
+	unsigned int refused; /* since it was last told */
+	uint64_t refused_ms;
 };
 
 void api_init(struct api *a, struct event_base *base);

@@ -41,17 +41,34 @@ api_take_text(const struct api_reading *rd, const char *key, json_t *value,
 	return 0;
 }
 
+/*
+ * The supervisor ends whoever sends it a name that is none, and all callers'
+ * connections with it: a caller's is judged here. "" stands for no name.
+ */
+static int
+api_take_sandbox(const struct api_reading *rd, const char *key, json_t *value,
+    char buf[SANDBOX_NAME_SIZE])
+{
+	int rc = api_take_text(rd, key, value, buf, SANDBOX_NAME_SIZE);
+
+	if (rc != 0 || buf[0] == '\0' || sandbox_name_is_valid(buf))
+		return rc;
+	return err_at(rd->err, NULL, 0,
+	    "\"%s\" is made of a to z, 0 to 9 and -, and does not begin "
+	    "with -",
+	    key);
+}
+
 static int
 api_take_name(const struct api_reading *rd, json_t *value)
 {
-	return api_take_text(rd, "name", value, rd->req->name,
-	    sizeof(rd->req->name));
+	return api_take_sandbox(rd, "name", value, rd->req->name);
 }
 
 static int
 api_take_ca(const struct api_reading *rd, json_t *value)
 {
-	return api_take_text(rd, "ca", value, rd->req->ca, sizeof(rd->req->ca));
+	return api_take_sandbox(rd, "ca", value, rd->req->ca);
 }
 
 static int

@@ -91,7 +91,8 @@ api_take_query(struct span query, struct message_api_request *req)
 		    req->op == API_LIST) {
 			one.ptr += 6;
 			one.len -= 6;
-			if (!api_take_target_name(one, req->name))
+			if (!api_take_target_name(one, req->name) ||
+			    !sandbox_name_is_valid(req->name))
 				return false;
 		} else {
 			return false;
