@@ -85,9 +85,10 @@ http_name_aliases(struct span name, const char *of)
 	if (name.len != want.len)
 		return false;
 	for (size_t i = 0; i < name.len; i++) {
-		uint8_t c = name.ptr[i] == '_' ? '-' : name.ptr[i];
+		uint8_t is = name.ptr[i] == '_' ? '-' : name.ptr[i];
+		uint8_t be = want.ptr[i] == '_' ? '-' : want.ptr[i];
 
-		if (ascii_lower(c) != ascii_lower(want.ptr[i]))
+		if (ascii_lower(is) != ascii_lower(be))
 			return false;
 	}
 	return true;
