@@ -52,6 +52,12 @@ broker_free(struct broker *b)
 	free(b);
 }
 
+bool
+broker_is_configured(const struct broker *b)
+{
+	return b->lease_max_s != 0;
+}
+
 void
 broker_forget_next(struct broker *b)
 {

@@ -129,9 +129,10 @@ credential_new(const struct message_broker_credential *definition,
 	c->definition = *definition;
 	c->kind = kind_of(definition->kind);
 	rc = check_definition(definition, err);
-	if (rc == 0 && c->kind->needs_source != (source_fd != -1))
-		rc = err_at(err, NULL, 0, "its source did not come along");
-	if (rc == 0)
+	if (rc == 0 && !c->kind->needs_source && source_fd != -1)
+		rc = err_at(err, NULL, 0, "its kind takes no source");
+	/* Without its source it is granted all the same, and never lent. */
+	if (rc == 0 && c->kind->needs_source == (source_fd != -1))
 		rc = c->kind->load(c, source_fd, err);
 	if (rc != 0) {
 		credential_free(c);

@@ -126,16 +126,16 @@ send_credential(struct supervisor *sv, const struct hostconf_credential *c,
 	AUTO_CLOSE int fd = -1;
 	int rc = config_open_credential(c, &fd);
 
-	if (rc != 0) {
+	if (rc != 0)
 		log_err("broker",
 		    "credential=%s source=%s: %s; it must be a "
 		    "file that others cannot read, or be set; requests "
 		    "that need it are refused",
 		    c->def->name, c->def->source, strerror(-rc));
-		return -ENOENT;
-	}
 	message_broker_credential_encode(&w, c->def);
-	return service_tell(broker_of(sv), MSG_BROKER_CREDENTIAL, &w, &fd, 1);
+	/* Without its source, too: what guests may not bring stays known. */
+	return service_tell(broker_of(sv), MSG_BROKER_CREDENTIAL, &w, &fd,
+	    rc == 0 ? 1 : 0);
 }
 
 void
@@ -153,8 +153,6 @@ link_broker_configure(struct supervisor *sv)
 		rc = send_credential(sv, &h->credentials[i], buf);
 		if (rc == 0)
 			m.credential_count++;
-		else if (rc == -ENOENT)
-			rc = 0;
 	}
 	if (rc == 0) {
 		message_broker_configured_encode(&w, &m);

@@ -46,7 +46,7 @@
 	"[allow alien]\nhost = alien.acme.example\ncredential = alien\n"       \
 	"[allow none]\nhost = none.acme.example\ncredential = none\n"          \
 	"[allow asked]\nhost = asked.acme.example\n"                           \
-	"query = service=read\ncredential = free\n"                           \
+	"query = service=read\ncredential = free\n"                            \
 	"[allow web]\nhost = www.acme.example\n"
 
 struct answer {
@@ -84,6 +84,10 @@ struct world {
 	struct record records[SEEN_MAX];
 	unsigned int revoked_count;
 	char revoked[CREDENTIAL_NAME_SIZE];
+	unsigned int told_count;  /* whole sets of grants */
+	unsigned int grant_count; /* in the last, and those that came since */
+	struct message_grant grants[8];
+	bool is_told_set; /* the next grant begins another */
 	int fds_before;
 };
 
@@ -161,6 +165,36 @@ on_revoked(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static inline int
+on_grant(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct world *w = arg;
+
+	(void)c;
+	assert_no_canary(&msg->body);
+	if (w->is_told_set)
+		w->grant_count = 0;
+	w->is_told_set = false;
+	assert_true(w->grant_count < 8);
+	return message_grant_decode(&msg->body, &w->grants[w->grant_count++]);
+}
+
+static inline int
+on_grants_whole(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct world *w = arg;
+	struct message_grants_whole m;
+
+	(void)c;
+	assert_int_equal(message_grants_whole_decode(&msg->body, &m), 0);
+	if (w->is_told_set)
+		w->grant_count = 0;
+	assert_int_equal(m.count, w->grant_count);
+	w->is_told_set = true;
+	w->told_count++;
+	return 0;
+}
+
+static inline int
 on_audit(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct world *w = arg;
@@ -204,6 +238,8 @@ static const struct chan_rule supervisor_rules[] = {
 static const struct chan_rule gate_rules[] = {
 	{ MSG_LEASE, LEASE_BODY_MAX_BYTES, 0, 0, on_lease },
 	{ MSG_LEASE_REVOKED, MESSAGE_SMALL_BYTES, 0, 0, on_revoked },
+	{ MSG_GRANT, GRANT_BODY_MAX_BYTES, 0, 0, on_grant },
+	{ MSG_GRANTS_WHOLE, MESSAGE_SMALL_BYTES, 0, 0, on_grants_whole },
 };
 static const struct chan_rule recorder_rules[] = {
 	{ MSG_AUDIT, AUDIT_BODY_MAX_BYTES, 0, 0, on_audit },
@@ -375,7 +411,7 @@ attach(struct world *w, const char *name)
 	fds[BROKER_ATTACH_GATE] = gate[1];
 	fds[BROKER_ATTACH_RECORDER] = recorder[1];
 	fds[BROKER_ATTACH_POLICY] = policy_memfd(POLICY, false);
-	w->gate = chan_new(w->base, gate[0], gate_rules, 2, on_end, w);
+	w->gate = chan_new(w->base, gate[0], gate_rules, 4, on_end, w);
 	w->recorder =
 	    chan_new(w->base, recorder[0], recorder_rules, 1, on_end, w);
 	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_ATTACH, 2, &body,

@@ -221,6 +221,69 @@ grants_nothing_that_cannot_be_written_down(void **state)
 	world_free(w);
 }
 
+/* Which is not what its policy names: that is not in it. */
+static struct message_broker_credential *
+unnamed(void)
+{
+	static struct message_broker_credential m;
+
+	bind_to_host(&m, "unnamed", "unnamed.acme.example");
+	m.port = 8443;
+	m.apply = LEASE_APPLY_HEADER;
+	(void)snprintf(m.field, sizeof(m.field), "x-acme-token");
+	(void)snprintf(m.strip[0], sizeof(m.strip[0]), "x-acme-key");
+	return &m;
+}
+
+static void
+tells_what_is_granted_without_being_asked(void **state)
+{
+	struct world *w = world_ready();
+	const struct message_grant *g = &w->grants[1];
+
+	(void)state;
+	wait_for_count(w, &w->told_count, 1);
+	/* Not the one of others. */
+	assert_int_equal(w->grant_count, 2);
+	assert_string_equal(w->grants[0].hosts[0], "npm.acme.example");
+	assert_int_equal(w->grants[0].port, 443);
+	assert_string_equal(w->grants[0].names[0], "authorization");
+	assert_int_equal(w->grants[1].host_count, 2);
+	/* And anew when they are others, if none had a lease of them. */
+	send_definition(w, alien(), CANARY);
+	send_definition(w, npm(), CANARY);
+	send_definition(w, unnamed(), CANARY);
+	send_configured(w, 3);
+	wait_for_count(w, &w->told_count, 2);
+	assert_int_equal(w->revoked_count, 0);
+	assert_int_equal(w->grant_count, 2);
+	assert_string_equal(g->hosts[0], "unnamed.acme.example");
+	assert_int_equal(g->port, 8443);
+	assert_int_equal(g->name_count, 2);
+	assert_string_equal(g->names[0], "x-acme-key");
+	assert_string_equal(g->names[1], "x-acme-token");
+	send_configured(w, 0);
+	wait_for_count(w, &w->told_count, 3);
+	assert_int_equal(w->grant_count, 0);
+	world_free(w);
+}
+
+/* A gate that is told nothing refuses: see tests of the gate. */
+static void
+tells_nothing_before_it_knows(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	attach(w, "ci-one");
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_UNAVAILABLE);
+	assert_int_equal(w->told_count, 0);
+	configure(w, CANARY);
+	wait_for_count(w, &w->told_count, 1);
+	assert_int_equal(w->grant_count, 2);
+	world_free(w);
+}
+
 static void
 ends_a_gate_that_sends_no_canonical_name(void **state)
 {
@@ -253,6 +316,8 @@ main(void)
 		cmocka_unit_test(ends_leases_of_what_changed_and_only_those),
 		cmocka_unit_test(ends_leases_with_policy_and_sandbox),
 		cmocka_unit_test(grants_nothing_that_cannot_be_written_down),
+		cmocka_unit_test(tells_what_is_granted_without_being_asked),
+		cmocka_unit_test(tells_nothing_before_it_knows),
 		cmocka_unit_test(ends_a_gate_that_sends_no_canonical_name),
 	};
 

@@ -70,9 +70,28 @@ refuses_a_source_that_is_not_a_private_file(void **state)
 	send_definition_from(w, npm(), source(large, sizeof(large) - 1));
 	send_configured(w, 1);
 	assert_non_null(strstr(w->done.text, "16 KiB"));
+	world_free(w);
+}
+
+/* The supervisor could not open it; the others are none the worse for it. */
+static void
+lends_nothing_of_what_came_without_its_source(void **state)
+{
+	struct world *w = world_ready();
+
+	(void)state;
 	send_definition_from(w, npm(), -1);
-	send_configured(w, 1);
-	assert_non_null(strstr(w->done.text, "did not come along"));
+	send_definition(w, unbound(), CANARY "-free");
+	send_configured(w, 2);
+	assert_true(w->done.ok);
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_UNAVAILABLE);
+	wait_for_count(w, &w->record_count, 1);
+	assert_string_equal(w->records[0].detail, "mint");
+	assert_string_equal(ask_free(w)->value, CANARY "-free");
+	/* Guests are kept from bringing a key of theirs all the same. */
+	wait_for_count(w, &w->told_count, 2);
+	assert_int_equal(w->grant_count, 2);
+	assert_string_equal(w->grants[0].hosts[0], "npm.acme.example");
 	world_free(w);
 }
 
@@ -228,6 +247,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses_a_value_that_no_header_can_hold),
 		cmocka_unit_test(refuses_a_source_that_is_not_a_private_file),
+		cmocka_unit_test(lends_nothing_of_what_came_without_its_source),
 		cmocka_unit_test(refuses_a_definition_that_is_not_sound),
 		cmocka_unit_test(grants_by_name_and_owner),
 	};
