@@ -25,6 +25,9 @@ static const struct exchange_step {
 	unsigned int next;
 } steps[] = {
 	[EXCHANGE_JUDGE] = { "judge",
+	    TO(EXCHANGE_GRANTS) | TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) |
+		TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
+	[EXCHANGE_GRANTS] = { "grants",
 	    TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) |
 		TO(EXCHANGE_OVER) },
 	[EXCHANGE_LEASE] = { "lease",
@@ -40,6 +43,7 @@ static const struct exchange_step {
 static_assert(sizeof(steps) / sizeof(steps[0]) == EXCHANGE_STATES,
     "each state has a row");
 
+static void await_grants(struct exchange *x);
 static void ask_lease(struct exchange *x);
 static void connect_origin(struct exchange *x, struct origin *o);
 
@@ -256,6 +260,17 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 	return REASON_NONE;
 }
 
+/* The grants are known: nothing of the guest's own is left that may not go. */
+static void
+go_out(struct exchange *x)
+{
+	exchange_strip_granted(x);
+	if (x->has_credential)
+		ask_lease(x);
+	else
+		connect_origin(x, NULL);
+}
+
 static void
 begin(struct exchange *x, const struct http_request *req)
 {
@@ -287,10 +302,10 @@ begin(struct exchange *x, const struct http_request *req)
 		return;
 	}
 	set_timer(x, x->gate->limits.relay_idle_timeout_ms);
-	if (x->has_credential)
-		ask_lease(x);
+	if (lease_grants(x->gate) == NULL)
+		await_grants(x);
 	else
-		connect_origin(x, NULL);
+		go_out(x);
 }
 
 int
@@ -386,7 +401,35 @@ exchange_origin_ready(struct exchange *x)
 	open_exchange(x);
 }
 
-/* --- the credential --- */
+/* --- what is granted, and the credential --- */
+
+static void
+refuse_untold(struct exchange *x)
+{
+	exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
+	    "the broker has not said what is granted");
+}
+
+static void
+on_grants(const struct message_lease *told, void *arg)
+{
+	struct exchange *x = arg;
+
+	x->lease = NULL;
+	if (told->reason != REASON_NONE)
+		refuse_untold(x);
+	else
+		go_out(x);
+}
+
+static void
+await_grants(struct exchange *x)
+{
+	exchange_enter(x, EXCHANGE_GRANTS);
+	x->lease = lease_await_grants(x->gate, on_grants, x);
+	if (x->lease == NULL)
+		refuse_untold(x);
+}
 
 static void
 on_lease(const struct message_lease *lease, void *arg)

@@ -14,6 +14,7 @@
 
 enum exchange_state {
 	EXCHANGE_JUDGE,
+	EXCHANGE_GRANTS,
 	EXCHANGE_LEASE,
 	EXCHANGE_CONNECT,
 	EXCHANGE_OPEN,
@@ -96,6 +97,8 @@ void exchange_refuse_for(struct exchange *x, enum reason reason,
  * 0, -ENOMEM, or -EMSGSIZE for what cannot be written.
  */
 int exchange_write_head(struct exchange *x, const struct http_request *req);
+/* Takes the fields out of x->head that no guest may send to its host. */
+void exchange_strip_granted(struct exchange *x);
 /* Takes the fields out of x->head that this lease strips. */
 void exchange_strip_head(struct exchange *x, const struct message_lease *l);
 /*

@@ -186,8 +186,30 @@ name_of(struct span line)
 	return (struct span){ line.ptr, (size_t)(colon - line.ptr) };
 }
 
-void
-exchange_strip_head(struct exchange *x, const struct message_lease *l)
+/* Of field names: is this one of those that go? */
+typedef bool strips_name(const struct exchange *x,
+    const struct message_lease *l, struct span name);
+
+static bool
+strips_for_grant(const struct exchange *x, const struct message_lease *l,
+    struct span name)
+{
+	(void)l;
+	return inject_is_stripped(name) ||
+	    grants_strip(lease_grants(x->gate), x->host, x->port, name);
+}
+
+static bool
+strips_for_lease(const struct exchange *x, const struct message_lease *l,
+    struct span name)
+{
+	(void)x;
+	return inject_is_stripped_by(l, name);
+}
+
+static void
+strip_head(struct exchange *x, strips_name *strips,
+    const struct message_lease *l)
 {
 	struct span all = buf_span(&x->head);
 	size_t at = line_len(all); /* the request line stays */
@@ -198,7 +220,7 @@ exchange_strip_head(struct exchange *x, const struct message_lease *l)
 		struct span line = { all.ptr + at, all.len - at };
 
 		line.len = line_len(line);
-		if (!inject_is_stripped_by(l, name_of(line))) {
+		if (!strips(x, l, name_of(line))) {
 			memmove(x->head.ptr + x->head.at + kept, line.ptr,
 			    line.len);
 			kept += line.len;
@@ -206,4 +228,17 @@ exchange_strip_head(struct exchange *x, const struct message_lease *l)
 		at += line.len;
 	}
 	x->head.len = kept;
+}
+
+void
+exchange_strip_granted(struct exchange *x)
+{
+	if (grants_have(lease_grants(x->gate), x->host, x->port))
+		strip_head(x, strips_for_grant, NULL);
+}
+
+void
+exchange_strip_head(struct exchange *x, const struct message_lease *l)
+{
+	strip_head(x, strips_for_lease, l);
 }
