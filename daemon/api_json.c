@@ -243,13 +243,13 @@ static json_t *
 api_json_address(uint32_t ip, unsigned int prefix)
 {
 	char text[24];
+	struct wr w = wr_init(text, sizeof(text));
 
-	(void)snprintf(text, sizeof(text), "%u.%u.%u.%u", ip >> 24,
-	    ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+	wr_fmt(&w, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
+	    ip & 255);
 	if (prefix != 0)
-		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
-		    "/%u", prefix);
-	return json_string(text);
+		wr_fmt(&w, "/%u", prefix);
+	return json_stringn(text, w.len);
 }
 
 static json_t *
