@@ -279,12 +279,14 @@ names_method(const struct message_broker_credential *d, const char *method)
 	return false;
 }
 
+typedef bool match_fn(struct span pattern, struct span path);
+
 static bool
 names_path(const char (*paths)[BROKER_PATH_SIZE], unsigned int count,
-    struct span path)
+    match_fn *match, struct span path)
 {
 	for (unsigned int i = 0; i < count; i++)
-		if (path_match(span_of(paths[i]), path))
+		if (match(span_of(paths[i]), path))
 			return true;
 	return false;
 }
@@ -302,9 +304,10 @@ credential_misuse(const struct credential *c,
 	if (method_is_refused(req->method) || !names_method(d, req->method))
 		return "method";
 	if (d->path_count > 0 &&
-	    !names_path(d->paths, d->path_count, req->path))
+	    !names_path(d->paths, d->path_count, path_match, req->path))
 		return "path";
-	if (names_path(d->deny_paths, d->deny_path_count, req->path))
+	if (names_path(d->deny_paths, d->deny_path_count, path_match_any_case,
+		req->path))
 		return "deny-path";
 	return NULL;
 }

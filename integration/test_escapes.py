@@ -9,7 +9,7 @@ import socket
 import struct
 
 from harness import payloads
-from harness.claims import claim, contains, equal, lacks
+from harness.claims import claim, contains, equal, lacks, until
 from harness.payloads import EVIL, HOST, POST
 from harness.raw import (OK, REFUSAL, Recorder, connect, deliver, exchange,
                          hello, read, synthetic, tls)
@@ -33,6 +33,14 @@ version = 1
 host   = api.example.com, evil.example.com
 method = GET, HEAD, POST, PUT, OPTIONS
 path   = /open/**
+
+[deny admin]
+host = api.example.com, evil.example.com
+path = /open/admin/**
+
+[deny put]
+host   = api.example.com
+method = PUT
 
 [allow cred]
 host       = cred.example.com
@@ -139,10 +147,13 @@ def _():
     for row, items in payloads.BODIES.items():
         for item in items:
             for how in ("whole", "bytes", "lines"):
+                ended = origins["api"].ended
                 with tls(s, "api.example.com") as k:
                     deliver(k, payloads.CHUNKED + item, how)
                     data = read(k)
                 what = f"row {row} {how} {item!r}"
+                until(lambda: origins["api"].ended > ended, 5,
+                      f"the connection to the origin ends: {what}")
                 lacks(seen(origins).get("api", b""), b"evil", what)
                 refused(data)
                 count += 1
@@ -201,6 +212,21 @@ def _():
                 deliver(k, written, how)
                 contains(read(k, re.compile(rb"ok\Z")), b"200 OK", what)
             equal(decoded(seen(origins)["api"]), want, what)
+
+
+@claim("rows 14, 50, 66: no spelling of what a deny rule names passes it")
+def _():
+    _, s, origins = world()
+    for line in (b"PUT /open/x", b"put /open/x", b"Put /open/x",
+                 b"GET /open/admin/x", b"GET /open/Admin/x",
+                 b"GET /open/%61dmin/x", b"GET /open/%41DMIN/x",
+                 b"GET /open//admin/x", b"GET /open/./admin/x",
+                 b"GET /open/x/../admin/x", b"GET /open/admin%2fx",
+                 b"GET /open/admin;a/x", b"GET /open/admin\\x"):
+        with tls(s, "api.example.com") as k:
+            k.sendall(line + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+            refused(read(k))
+        equal(seen(origins), {}, line)
 
 
 @claim("row 56: each of a pipeline is judged for itself; none behind a refused body")

@@ -26,9 +26,16 @@ class Recorder:
             self.tls.load_cert_chain(*(cert or w.authority.issue(*names)))
         self.answer = lambda nth, head: OK
         self.streams, self.marks = [], {}
+        self.ended = 0  # connections
         self.raw = w.own(RawOrigin(w.net, address, port, self._serve))
 
     def _serve(self, peer, record):
+        try:
+            self._talk(peer)
+        finally:
+            self.ended += 1
+
+    def _talk(self, peer):
         if self.tls:
             peer = self.tls.wrap_socket(peer, server_side=True)
         peer.settimeout(20)
