@@ -229,6 +229,32 @@ def _():
         equal(seen(origins), {}, line)
 
 
+@claim("rows 66, 108: no field tells an origin of another method, path or host than was judged")
+def _():
+    _, s, origins = world()
+    for name in (b"X-HTTP-Method-Override", b"X-HTTP-Method",
+                 b"x-method-override"):
+        for method in (b"DELETE", b"put", b"TRACE"):
+            with tls(s, "api.example.com") as k:
+                k.sendall(POST + name + b": " + method
+                          + b"\r\nContent-Length: 0\r\n\r\n")
+                refused(read(k))
+            equal(seen(origins), {}, (name, method))
+        # The broker is asked about one method: with a credential none is.
+        with tls(s, "cred.example.com") as k:
+            k.sendall(b"POST / HTTP/1.1\r\nHost: cred.example.com\r\n"
+                      + name + b": GET\r\nContent-Length: 0\r\n\r\n")
+            contains(read(k), b"Tapward-Reason: credential-misuse")
+        equal(seen(origins), {}, name)
+    fields = b"".join(name + b": evil.example.com/open/admin\r\n" for name in (
+        b"X-Original-URL", b"X-Rewrite-URL", b"X-Forwarded-Host", b"Forwarded",
+        b"X-Forwarded-Prefix", b"x-host", b"X-Original-Host"))
+    with tls(s, "api.example.com") as k:
+        k.sendall(REQUEST[:-2] + fields + b"\r\n")
+        contains(read(k, re.compile(rb"ok\Z")), b"200 OK")
+    equal(seen(origins), {"api": REQUEST})
+
+
 @claim("row 56: each of a pipeline is judged for itself; none behind a refused body")
 def _():
     _, s, origins = world()

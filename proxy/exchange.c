@@ -242,7 +242,7 @@ check(struct exchange *x, const struct http_request *req, const char **detail)
 	/* It echoes what it was sent, credentials too (RFC 9110 9.3.8). */
 	if (req->known_method == HTTP_METHOD_TRACE)
 		return REASON_METHOD;
-	return REASON_NONE;
+	return exchange_check_override(x, req, detail);
 }
 
 static enum reason
@@ -255,7 +255,9 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 		return REASON_ASK_TIMEOUT;
 	if (x->is_websocket)
 		return REASON_WEBSOCKET;
-	if (v->credential[0] != '\0' && x->front.scheme != SCHEME_HTTPS)
+	/* Of the broker one method is asked for: there must not be two. */
+	if (v->credential[0] != '\0' &&
+	    (x->front.scheme != SCHEME_HTTPS || x->as_method[0] != '\0'))
 		return REASON_CREDENTIAL_MISUSE;
 	return REASON_NONE;
 }

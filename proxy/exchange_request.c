@@ -10,6 +10,7 @@
 
 #include "wire/http_write.h"
 #include "wire/path.h"
+#include "wire/token.h"
 
 static uint16_t
 usual_port(enum scheme s)
@@ -59,15 +60,38 @@ exchange_check_authority(struct exchange *x, const struct http_request *req,
 	return REASON_NONE;
 }
 
-struct verdict
-exchange_judge(const struct exchange *x)
+enum reason
+exchange_check_override(struct exchange *x, const struct http_request *req,
+    const char **ret_detail)
+{
+	const struct http_field *f = http_method_override(&req->fields, 0);
+
+	if (f == NULL)
+		return REASON_NONE;
+	*ret_detail = "it asks for another method in an unclear way";
+	if (http_method_override(&req->fields, 1) != NULL ||
+	    !token_is(f->value) || f->value.len >= METHOD_NAME_SIZE)
+		return REASON_BAD_REQUEST;
+	/* In capitals, as whoever looks at it writes it. */
+	for (size_t i = 0; i < f->value.len; i++) {
+		uint8_t c = f->value.ptr[i];
+
+		x->as_method[i] =
+		    (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+	}
+	*ret_detail = "";
+	return REASON_NONE;
+}
+
+static struct verdict
+judge_method(const struct exchange *x, const char *method)
 {
 	struct path_reading reading = path_read(x->path);
 	struct policy_request req = {
 		.host = x->host,
 		.port = x->port,
 		.scheme = x->front.scheme,
-		.method = span_of(x->method),
+		.method = span_of(method),
 		.path = x->path,
 		.query = x->query,
 		.has_query = x->has_query,
@@ -77,6 +101,18 @@ exchange_judge(const struct exchange *x)
 	};
 
 	return policy_judge_request(&x->gate->pair, &req);
+}
+
+/* Both methods have to be allowed when an origin may read another. */
+struct verdict
+exchange_judge(const struct exchange *x)
+{
+	struct verdict v = judge_method(x, x->method), other;
+
+	if (x->as_method[0] == '\0' || v.action == ACTION_DENY)
+		return v;
+	other = judge_method(x, x->as_method);
+	return other.action < v.action ? other : v;
 }
 
 void
