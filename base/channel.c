@@ -59,6 +59,7 @@ struct chan {
 	enum chan_state state;
 	int fd;
 	bool is_in_handler;
+	bool answers_first;   /* chan_answer_first() */
 	struct timeval woken; /* the loop's time of the last wake-up */
 	uint32_t last_id;
 	const struct chan_rule *rules; /* borrowed */
@@ -168,6 +169,15 @@ send_now(int fd, struct iovec *iov, size_t iov_len, const int *fds,
 	return n == -1 ? -errno : 0;
 }
 
+/* All was sent. */
+static void
+read_again(struct chan *c)
+{
+	(void)event_del(c->write_event);
+	if (event_add(c->read_event, NULL) == -1)
+		chan_end(c);
+}
+
 /* Sends what waits, as far as the receiver has room. */
 static void
 flush_queue(struct chan *c)
@@ -184,12 +194,12 @@ flush_queue(struct chan *c)
 	}
 	if (rc == -EAGAIN)
 		return;
-	if (rc == -EPIPE)
+	if (rc == -EPIPE || rc == -ECONNRESET)
 		chan_drain(c);
 	else if (rc != 0)
 		chan_end(c);
 	else
-		(void)event_del(c->write_event);
+		read_again(c);
 }
 
 static void
@@ -289,6 +299,12 @@ read_packet(struct chan *c)
 	return rc == 0 ? 1 : rc;
 }
 
+static bool
+must_answer(const struct chan *c)
+{
+	return c->answers_first && !STAILQ_EMPTY(&c->queue);
+}
+
 /* 0, or the -errno that ends the channel. */
 static int
 read_some(struct chan *c, unsigned int budget)
@@ -299,7 +315,7 @@ read_some(struct chan *c, unsigned int budget)
 	assert(!receive_buffer_is_used);
 	for (; budget > 0 && rc == 1; budget--) {
 		rc = read_packet(c);
-		if (c->state == CHAN_ENDED)
+		if (c->state == CHAN_ENDED || (rc == 1 && must_answer(c)))
 			return 0;
 	}
 	if (rc < 0 && rc != -EPIPE)
@@ -390,6 +406,12 @@ chan_new(struct event_base *base, int fd, const struct chan_rule *rules,
 }
 
 void
+chan_answer_first(struct chan *c)
+{
+	c->answers_first = true;
+}
+
+void
 chan_free(struct chan *c)
 {
 	if (c == NULL)
@@ -436,6 +458,8 @@ queue_push(struct chan *c, const struct iovec iov[2], const int *fds,
 	STAILQ_INSERT_TAIL(&c->queue, p, link);
 	c->queue_len++;
 	c->queue_bytes += len;
+	if (c->answers_first)
+		(void)event_del(c->read_event);
 	return event_add(c->write_event, NULL) == -1 ? -ENOBUFS : 0;
 }
 

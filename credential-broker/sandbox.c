@@ -159,7 +159,11 @@ open_channels(struct sandbox *s, int *fds)
 	    on_recorder_closed, s);
 	/* It says so at once if its sink cannot. */
 	s->recorder_can_write = true;
-	return s->gate == NULL || s->recorder == NULL ? -ENOMEM : 0;
+	if (s->gate == NULL || s->recorder == NULL)
+		return -ENOMEM;
+	/* Or it would have us keep a value for each time it asks. */
+	chan_answer_first(s->gate);
+	return 0;
 }
 
 int

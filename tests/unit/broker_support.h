@@ -8,11 +8,13 @@
 
 #include "tests/unit/policy_support.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -391,8 +393,9 @@ configure(struct world *w, const char *value)
 	assert_true(w->done.ok);
 }
 
-static inline void
-attach(struct world *w, const char *name)
+/* Returns the gate's end of its channel to the broker. */
+static inline int
+attach_fd(struct world *w, const char *name)
 {
 	struct message_broker_attach m = { .generation = 1,
 		.owner_uid = 1000,
@@ -411,7 +414,6 @@ attach(struct world *w, const char *name)
 	fds[BROKER_ATTACH_GATE] = gate[1];
 	fds[BROKER_ATTACH_RECORDER] = recorder[1];
 	fds[BROKER_ATTACH_POLICY] = policy_memfd(POLICY, false);
-	w->gate = chan_new(w->base, gate[0], gate_rules, 4, on_end, w);
 	w->recorder =
 	    chan_new(w->base, recorder[0], recorder_rules, 1, on_end, w);
 	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_ATTACH, 2, &body,
@@ -421,6 +423,14 @@ attach(struct world *w, const char *name)
 		(void)close(fds[i]);
 	wait_for_count(w, &w->done_count, before + 1);
 	assert_true(w->done.ok);
+	return gate[0];
+}
+
+static inline void
+attach(struct world *w, const char *name)
+{
+	w->gate =
+	    chan_new(w->base, attach_fd(w, name), gate_rules, 4, on_end, w);
 }
 
 /* The broker is to be put at the other end, *ret_fd. */

@@ -309,6 +309,44 @@ ends_a_gate_that_sends_no_canonical_name(void **state)
 	}
 }
 
+/* A gate that was taken over asks, and reads no answer. */
+static void
+keeps_no_heap_of_values_for_a_gate_that_does_not_read(void **state)
+{
+	static const struct message_lease_request m = { .credential = "free",
+		.host = "free.acme.example",
+		.port = 443,
+		.scheme = SCHEME_HTTPS,
+		.method = "GET",
+		.path = { (const uint8_t *)"/a", 2 } };
+	struct world *w = world_ready();
+	uint8_t buf[256] = { CHAN_VERSION, 0, 0, MSG_LEASE_REQUEST, 0, 0, 0,
+		1 };
+	struct wr body =
+	    wr_init(buf + CHAN_HEADER_BYTES, sizeof(buf) - CHAN_HEADER_BYTES);
+	size_t len;
+	int fd, sent = 0;
+
+	(void)state;
+	message_lease_request_encode(&body, &m);
+	len = CHAN_HEADER_BYTES + body.len;
+	chan_free(w->gate);
+	chan_free(w->recorder);
+	fd = attach_fd(w, "ci-two");
+	/* In the end the kernel takes no more questions: nobody reads them. */
+	while (
+	    send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len) {
+		sent++;
+		for (int i = 0; i < 4; i++)
+			(void)event_base_loop(w->base, EVLOOP_NONBLOCK);
+	}
+	assert_int_equal(errno, EAGAIN);
+	assert_in_range(sent, 2, CHAN_QUEUE_MAX);
+	w->gate = NULL;
+	(void)close(fd);
+	world_free(w);
+}
+
 int
 main(void)
 {
@@ -322,6 +360,8 @@ main(void)
 		cmocka_unit_test(tells_what_is_granted_without_being_asked),
 		cmocka_unit_test(tells_nothing_before_it_knows),
 		cmocka_unit_test(ends_a_gate_that_sends_no_canonical_name),
+		cmocka_unit_test(
+		    keeps_no_heap_of_values_for_a_gate_that_does_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, catch_log, look_through_log);
