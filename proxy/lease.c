@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_broker.h"
+#include "proxy/pool.h"
 
 #define AREA "lease"
 /* Each takes locked pages; a policy that names more asks anew each time. */
@@ -346,6 +347,7 @@ forget(struct lease_port *p, const char *credential)
 	else
 		while (!TAILQ_EMPTY(&p->kept))
 			kept_drop(p, TAILQ_FIRST(&p->kept));
+	pool_revoke(p->gate, credential);
 }
 
 void

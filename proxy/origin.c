@@ -228,6 +228,7 @@ origin_connect(struct origin *o, struct exchange *x)
 {
 	assert(o->state == ORIGIN_NEW);
 	o->x = x;
+	o->revocations = pool_revocations(o->gate);
 	o->state = ORIGIN_DIAL;
 	o->dial = dial_start(o->gate, o->key.host, o->key.port, o->key.scheme,
 	    on_dialed, o);
@@ -240,6 +241,7 @@ origin_adopt(struct origin *o, struct exchange *x)
 	assert(o->state == ORIGIN_IDLE);
 	(void)event_del(&o->timer);
 	o->x = x;
+	o->revocations = pool_revocations(o->gate);
 	o->state = ORIGIN_READY;
 	o->was_idle = true;
 }
@@ -399,17 +401,20 @@ origin_resume(struct origin *o)
 	origin_answer_run(o);
 }
 
-/*
- * An idle one may send a session ticket; anything else is its end, or an
- * answer to nothing.
- */
-static void
-read_idle(struct origin *o)
+bool
+origin_is_quiet(struct origin *o)
 {
 	uint8_t byte;
 	size_t len;
 
-	if (stream_read(&o->stream, &byte, sizeof(byte), &len) == STREAM_AGAIN)
+	return stream_read(&o->stream, &byte, sizeof(byte), &len) ==
+	    STREAM_AGAIN;
+}
+
+static void
+read_idle(struct origin *o)
+{
+	if (origin_is_quiet(o))
 		return;
 	pool_drop(o->gate, o);
 	origin_free(o);
@@ -455,7 +460,8 @@ may_serve_again(const struct origin *o)
 
 /*
  * How long it may wait for another exchange. One that carries a credential is
- * closed when the lease ends: it holds the value as long as it is there.
+ * closed when the lease ends, or at once when any was revoked since it was
+ * given away: it holds the value as long as it is there.
  */
 static uint32_t
 idle_ms(const struct origin *o)
@@ -467,7 +473,7 @@ idle_ms(const struct origin *o)
 		ms = IDLE_MAX_MS;
 	if (o->injection.lease_id == 0)
 		return ms;
-	if (end <= now)
+	if (end <= now || o->revocations != pool_revocations(o->gate))
 		return 0;
 	return end - now < ms ? (uint32_t)(end - now) : ms;
 }

@@ -11,6 +11,7 @@
 struct pool {
 	struct origin *newest, *oldest;
 	size_t count;
+	uint32_t revocations;
 	struct grave *graves;
 	struct event *burial;
 };
@@ -90,14 +91,18 @@ pool_take(struct gate *g, const struct origin_key *key, uint64_t idle_max_ms)
 	while (o != NULL) {
 		struct origin *older = *origin_next(o);
 
-		if (origin_policy_generation(o) != g->policy_generation) {
+		bool is_current =
+		    origin_policy_generation(o) == g->policy_generation;
+		bool fits = is_current && key_is(origin_key(o), key) &&
+		    origin_idle_ms(o) < idle_max_ms;
+
+		if (fits || !is_current)
 			unlink_origin(g->pool, o);
-			origin_free(o);
-		} else if (key_is(origin_key(o), key) &&
-		    origin_idle_ms(o) < idle_max_ms) {
-			unlink_origin(g->pool, o);
+		/* Its event may be due: what it said would be our answer. */
+		if (fits && origin_is_quiet(o))
 			return o;
-		}
+		if (fits || !is_current)
+			origin_free(o);
 		o = older;
 	}
 	return NULL;
@@ -138,6 +143,32 @@ pool_flush(struct gate *g)
 		unlink_origin(g->pool, o);
 		origin_free(o);
 	}
+}
+
+void
+pool_revoke(struct gate *g, const char *credential)
+{
+	struct origin *o = g->pool == NULL ? NULL : g->pool->newest;
+
+	if (g->pool != NULL)
+		g->pool->revocations++;
+	while (o != NULL) {
+		struct origin *older = *origin_next(o);
+		const char *carried = origin_key(o)->credential;
+
+		if (credential == NULL ? *carried != '\0'
+				       : strcmp(carried, credential) == 0) {
+			unlink_origin(g->pool, o);
+			origin_free(o);
+		}
+		o = older;
+	}
+}
+
+uint32_t
+pool_revocations(const struct gate *g)
+{
+	return g->pool->revocations;
 }
 
 size_t

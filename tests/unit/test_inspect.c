@@ -324,6 +324,34 @@ an_idle_connection_ends_with_its_lease(void **state)
 	assert_int_equal(f->lease_count, 2);
 }
 
+static void
+no_connection_outlives_a_revocation(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o, *plain;
+
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	plain = fix_ask(f, "GET /o/x HTTP/1.1\r\n" KEY_HOST "\r\n");
+	peer_say(plain, OK2);
+	fix_until(f, pool_count(&f->gate) == 2);
+	pool_revoke(&f->gate, "another");
+	assert_int_equal(pool_count(&f->gate), 2);
+	pool_revoke(&f->gate, "canary");
+	assert_int_equal(pool_count(&f->gate), 1);
+	fix_until(f, o->is_ended);
+	/* One that is busy then does not come back; one without a key does. */
+	o = fix_ask(f, KEY_GET);
+	pool_revoke(&f->gate, NULL);
+	assert_int_equal(pool_count(&f->gate), 1);
+	peer_say(o, OK2);
+	fix_until(f, o->is_ended);
+	assert_int_equal(pool_count(&f->gate), 1);
+	assert_false(plain->is_ended);
+}
+
 /* --- the answer repeats it --- */
 
 static void
@@ -534,6 +562,7 @@ main(void)
 		TEST(row_104_options_carries_none),
 		TEST(a_connection_is_used_again_for_the_same_credential_only),
 		TEST(an_idle_connection_ends_with_its_lease),
+		TEST(no_connection_outlives_a_revocation),
 		TEST(row_105_an_echo_in_a_head_is_refused),
 		TEST(row_105_an_echo_in_a_body_is_masked_across_any_split),
 		TEST(row_105_an_echo_in_chunks_of_one_byte_is_masked),

@@ -328,11 +328,14 @@ forgets_what_was_revoked(void **state)
 
 	fetch(f, &l, "sesame", true, 60000);
 	broker_revokes(f, "another");
+	assert_string_equal(f->pool_revoked, "another");
 	(void)lease(f, &l, "a.example.org", &is_done);
 	assert_true(is_done);
 	broker_revokes(f, "npm");
+	assert_string_equal(f->pool_revoked, "npm");
 	fetch(f, &l, "fresh", true, 60000);
 	broker_revokes(f, "");
+	assert_string_equal(f->pool_revoked, "");
 	fetch(f, &l, "fresher", true, 60000);
 	lease_forget_all(&f->gate);
 	fetch(f, &l, "freshest", true, 60000);
