@@ -24,13 +24,15 @@ struct broker {
 	uint32_t lease_max_s;       /* 0 until configured */
 	/*
 	 * The set that is being sent. Its first fault is kept, the rest of it
-	 * is taken all the same and dropped at the end.
+	 * is taken all the same and dropped at the end. One that only lacks a
+	 * value is better than none: to have no set refuses every request.
 	 */
 	struct credential_set *next;
 	uint32_t next_sent;
 	bool next_is_faulty;
-	struct err next_fault;
-	struct secret packet; /* where what a gate gets is written */
+	bool next_lacks_value;
+	struct err next_fault; /* of either */
+	struct secret packet;  /* where what a gate gets is written */
 	LIST_HEAD(sandboxes, sandbox) sandboxes;
 };
 

@@ -131,14 +131,16 @@ credential_new(const struct message_broker_credential *definition,
 	rc = check_definition(definition, err);
 	if (rc == 0 && !c->kind->needs_source && source_fd != -1)
 		rc = err_at(err, NULL, 0, "its kind takes no source");
-	/* Without its source it is granted all the same, and never lent. */
-	if (rc == 0 && c->kind->needs_source == (source_fd != -1))
-		rc = c->kind->load(c, source_fd, err);
 	if (rc != 0) {
 		credential_free(c);
 		return err_wrap(err, rc, "credential %s", definition->name);
 	}
 	*ret = c;
+	/* Without its source it is granted all the same, and never lent. */
+	if (c->kind->needs_source == (source_fd != -1) &&
+	    c->kind->load(c, source_fd, err) != 0)
+		return err_wrap(err, -ENOKEY, "credential %s",
+		    definition->name);
 	return 0;
 }
 

@@ -353,7 +353,7 @@ json_t *
 api_json_status(const struct message_api_status *s)
 {
 	return json_pack("{s:s, s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:b, s:i,"
-			 " s:o}",
+			 " s:o, s:o}",
 	    "version", s->version, "pid", (int)s->pid, "started",
 	    api_json_time(s->started_wall_ms), "sandboxes", (int)s->sandboxes,
 	    "pool_ready", (int)s->pool_ready, "pool_size", (int)s->pool_size,
@@ -362,6 +362,9 @@ api_json_status(const struct message_api_status *s)
 	    "ceiling_digest",
 	    s->has_ceiling ? json_string(s->ceiling_digest) : json_null(),
 	    "audit_can_write", (int)s->audit_can_write, "roots", (int)s->roots,
+	    "credential_fault",
+	    s->credential_fault[0] == '\0' ? json_null()
+					   : json_string(s->credential_fault),
 	    "processes", api_json_children(s));
 }
 

@@ -215,3 +215,58 @@ def _():
     w, _, _ = world()
     w.close()
     _world.clear()
+
+
+BAD = {"quiet": (CANARY, 0o644, "chmod 600"),
+       "lost": (f"{CANARY}\nsecond line", 0o600, "line break"),
+       "late": ("short", 0o600, "less than 8 bytes")}
+NEEDED = "[policy]\nversion = 1\n" + "".join(
+    f"[allow {host}]\nhost = {host}.example.com\ncredential = {host}\n"
+    for host in ("named", *BAD))
+
+
+def sends(s, host, value):
+    """Waits until the host is sent this value, and no other."""
+    def does():
+        got = s.curl(*brought(), f"https://{host}.example.com/")
+        return got.out == "ok\n" and f"x-acme-token: {value}\r\n" in heads[-1]
+    heads = _world["origin"].heads
+    until(does, 10, f"{host} is sent {value}")
+    lacks(heads[-1], MINE)
+
+
+@claim("a secret that is of no use at the start costs its own requests and no others; root is told which, and how to mend it")
+def _():
+    with World(NAMES, start=False) as w:
+        good = w.file("good", CANARY + "\n", 0o600)
+        with open(w.config, "a", encoding="ascii") as f:
+            f.write(credential("named", good))
+            for host, (text, mode, _) in BAD.items():
+                f.write(credential(host, w.file(host, text, mode)))
+        w.start()
+        _world["origin"] = w.own(Origin(w))
+        s = w.sandbox(NEEDED, f"granted-{w.id}")
+        sends(s, "named", CANARY)
+        for host in BAD:
+            got = s.curl("-i", *brought(), f"https://{host}.example.com/")
+            contains(got.out, "Tapward-Reason: credential-unavailable",
+                     f"{host}: {got!r}")
+        first = f"credential quiet: file:{w.folder}/quiet"
+        contains(w.cli("status").ok().out, first)
+        contains(w.cli("status").ok().out, "chmod 600")
+        contains(w.log_text(), first)
+        # A set is in force now: it stays when the next one is no better.
+        w.file("good", "another-" + CANARY, 0o644)
+        os.kill(w.daemon.pid, signal.SIGHUP)
+        until(lambda: "the ones before stay" in w.cli("status").ok().out, 10,
+              "the refusal is shown")
+        sends(s, "named", CANARY)
+        for name in ("good", *BAD):
+            w.file(name, f"mended-{name}-{CANARY}\n", 0o600)
+        os.kill(w.daemon.pid, signal.SIGHUP)
+        sends(s, "named", f"mended-good-{CANARY}")
+        for host in BAD:
+            sends(s, host, f"mended-{host}-{CANARY}")
+        lacks(w.cli("status").ok().out, "FAULT")
+        s.rm().ok()
+    _world.clear()
