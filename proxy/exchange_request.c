@@ -129,11 +129,16 @@ exchange_keep_verdict(struct exchange *x, const struct verdict *v)
 	    v->credential);
 }
 
-/* Answers to a request with a credential must be readable to the scan. */
+/*
+ * Answers to a request with a credential must be readable to the scan: not
+ * compressed, and not in parts between which an echo could be split.
+ */
 static bool
 is_for_the_scan(struct span name)
 {
-	return span_is_case(name, "accept-encoding");
+	return span_is_case(name, "accept-encoding") ||
+	    http_name_aliases(name, "range") ||
+	    http_name_aliases(name, "if-range");
 }
 
 static bool

@@ -77,6 +77,7 @@ a_get_through_tls_gets_the_credential(void **state)
 	    "GET /k/x HTTP/1.1\r\nHost: key.example.org\r\n"
 	    "Authorization: Bearer mine\r\nCookie: a=b\r\n"
 	    "X-Api-Key: mine\r\nX-Other: stays\r\n"
+	    "Range: bytes=1-2\r\nIf-Range: x\r\n"
 	    "Accept-Encoding: gzip\r\n\r\n");
 	o = fix_origin(f, 0);
 	fix_until(f, peer_has(o, "\r\n\r\n"));
@@ -86,11 +87,14 @@ a_get_through_tls_gets_the_credential(void **state)
 	assert_false(peer_has(o, "mine"));
 	assert_false(peer_has(o, "a=b"));
 	assert_false(peer_has(o, "gzip"));
+	assert_false(peer_has(o, "Range"));
 	peer_say(o,
 	    "HTTP/1.1 200 OK\r\nSet-Cookie: s=1\r\n"
+	    "Proxy-Status: tapward; forged\r\n"
 	    "Content-Length: 2\r\n\r\nok");
 	fix_until(f, peer_has(&f->guest, "\r\n\r\nok"));
 	assert_false(peer_has(&f->guest, "Set-Cookie"));
+	assert_false(peer_has(&f->guest, "forged"));
 	assert_string_equal(fix_last(f)->credential, "canary");
 	assert_int_equal(fix_last(f)->r.lease, 7);
 }
