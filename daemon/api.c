@@ -69,6 +69,15 @@ api_tell_refused(struct api *a, uint32_t uid)
 	a->refused_ms = now_ms;
 }
 
+static bool
+api_has_room(const struct api *a, uint32_t uid)
+{
+	unsigned int max = API_CONNS_MAX - (uid == 0 ? 0 : API_CONNS_ROOT);
+
+	return a->conn_count < max &&
+	    (uid == 0 || api_conns_of(a, uid) < API_CONNS_PER_USER);
+}
+
 /* False when there is nobody more to take. */
 static bool
 api_accept(struct api *a, int listener, bool is_metrics)
@@ -85,8 +94,7 @@ api_accept(struct api *a, int listener, bool is_metrics)
 		(void)close(fd);
 		return true;
 	}
-	if (a->conn_count >= API_CONNS_MAX ||
-	    api_conns_of(a, peer.uid) >= API_CONNS_PER_USER) {
+	if (!api_has_room(a, peer.uid)) {
 		api_tell_refused(a, peer.uid);
 		(void)close(fd);
 		return true;

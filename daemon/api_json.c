@@ -303,11 +303,11 @@ api_json_credentials(const struct message_api_sandbox *s)
 json_t *
 api_json_sandbox(const struct message_api_sandbox *s)
 {
-	return json_pack("{s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:o, s:o, s:o,"
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o,"
 			 " s:o, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:i,"
 			 " s:o}",
 	    "name", s->name, "state", api_state_name(s->state), "kind",
-	    api_device_name(s->device), "owner", (int)s->owner_uid,
+	    api_device_name(s->device), "owner", (json_int_t)s->owner_uid,
 	    "generation", (json_int_t)s->generation, "netns", s->netns,
 	    "device", s->device_name, "guest_ip",
 	    api_json_address(s->guest_ip, s->prefix), "guest_mac",
@@ -325,9 +325,9 @@ api_json_sandbox(const struct message_api_sandbox *s)
 json_t *
 api_json_entry(const struct message_api_entry *e)
 {
-	return json_pack("{s:s, s:s, s:s, s:i, s:o}", "name", e->name, "state",
+	return json_pack("{s:s, s:s, s:s, s:I, s:o}", "name", e->name, "state",
 	    api_state_name(e->state), "kind", api_device_name(e->device),
-	    "owner", (int)e->owner_uid, "created",
+	    "owner", (json_int_t)e->owner_uid, "created",
 	    api_json_time(e->created_wall_ms));
 }
 
