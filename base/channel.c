@@ -60,6 +60,7 @@ struct chan {
 	int fd;
 	bool is_in_handler;
 	bool answers_first;   /* chan_answer_first() */
+	bool takes_many;      /* chan_take_many() */
 	struct timeval woken; /* the loop's time of the last wake-up */
 	uint32_t last_id;
 	const struct chan_rule *rules; /* borrowed */
@@ -330,7 +331,8 @@ read_budget(struct chan *c)
 {
 	struct timeval now, gap;
 
-	if (event_base_gettimeofday_cached(event_get_base(c->read_event),
+	if (c->takes_many ||
+	    event_base_gettimeofday_cached(event_get_base(c->read_event),
 		&now) == -1)
 		return READ_BUDGET;
 	evutil_timersub(&now, &c->woken, &gap);
@@ -409,6 +411,12 @@ void
 chan_answer_first(struct chan *c)
 {
 	c->answers_first = true;
+}
+
+void
+chan_take_many(struct chan *c)
+{
+	c->takes_many = true;
 }
 
 void

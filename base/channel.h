@@ -74,6 +74,11 @@ struct chan *chan_new(struct event_base *base, int fd,
  * in them, kept for it. Never at both ends.
  */
 void chan_answer_first(struct chan *c);
+/*
+ * The receiver lets packets gather before it looks (recorder_main.c), so that
+ * how soon it was woken again says nothing: it takes many each time.
+ */
+void chan_take_many(struct chan *c);
 /* Closes it; not from inside its own handlers, which return an error. */
 void chan_free(struct chan *c);
 

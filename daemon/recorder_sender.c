@@ -221,6 +221,7 @@ recorder_senders_attach(struct recorder_senders *all,
 		sender_free(s);
 		return -ENOMEM;
 	}
+	chan_take_many(s->chan);
 	sender_tell(s, can_write);
 	return 0;
 }

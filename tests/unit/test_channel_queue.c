@@ -197,6 +197,26 @@ who_does_not_read_is_not_read(void **state)
 }
 
 static void
+what_gathered_is_taken_in_one_turn(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct seen a, b;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(chan_pair(ends), 0);
+	open_chan(&a, base, ends[0]);
+	chan_take_many(open_chan(&b, base, ends[1]));
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(send_number(a.chan, i), 0);
+	turn(base);
+	assert_int_equal(b.count, 5);
+	chan_free(a.chan);
+	chan_free(b.chan);
+	event_base_free(base);
+}
+
+static void
 what_does_not_fit_is_not_sent(void **state)
 {
 	static uint8_t buf[CHAN_PACKET_MAX];
@@ -236,6 +256,7 @@ main(void)
 		cmocka_unit_test(a_receiver_that_never_reads_is_ended),
 		cmocka_unit_test(what_waits_is_bounded_in_bytes_too),
 		cmocka_unit_test(who_does_not_read_is_not_read),
+		cmocka_unit_test(what_gathered_is_taken_in_one_turn),
 		cmocka_unit_test(what_does_not_fit_is_not_sent),
 	};
 
