@@ -215,6 +215,9 @@ def bad_packets(which, victim):
     ]
     if which != "recorder":
         rows.append((packet(kind, 7, b"\xff" * len(body)), 0))
+    if which == "supervisor":
+        # Answers that nobody asked for.
+        rows += [(packet(kind, 7, body), 0), (packet("MSG_GATE_READY", 7), 0)]
     others = {"MSG_DIAL", "MSG_DIAL_CANCEL", "MSG_LEASE_REQUEST", "MSG_AUDIT",
               "MSG_GATE_POLICY_ACK", "MSG_GATE_STATUS_ANSWER",
               "MSG_HELLO", "MSG_GATE_READY"}

@@ -130,7 +130,9 @@ def _():
         nothing_reached()
 
 
-FLOOD_MS = 2500
+FLOOD_MS = {"dialler": 2500, "broker": 2500, "supervisor": 2500,
+            # Long enough to go above the rate at which records are taken.
+            "recorder": 8000}
 
 
 @claim("floods of each channel: others are served, memory and log stay bounded")
@@ -158,8 +160,14 @@ def _():
     try:
         for which, data, fds in floods:
             with Hostile() as taken:
-                sent, _, error = taken.ask("flood", which, FLOOD_MS, fds,
-                                           data.hex())
+                try:
+                    sent, _, error = taken.ask("flood", which,
+                                               FLOOD_MS[which], fds,
+                                               data.hex())
+                except Died:
+                    # Of answers that nobody asked for the first is too many.
+                    equal(which, "supervisor", "who ends the gate")
+                    sent, error = "a few", "ended"
                 began = time.monotonic()
                 status(w)
                 answered = time.monotonic() - began
@@ -181,7 +189,7 @@ def _():
     assert grown < 40000 * 2500 + 10000 * 600, f"the log grew by {grown >> 20} MiB"
     until(lambda: [r for r in w.audit(event="lifecycle")
                    if r.get("detail", "").startswith("overflow")], 10,
-          "the remainder is counted in a record")
+          f"the remainder is counted in a record after {said}")
     contains(w.cli("log", "--verify").ok().out, "unbroken")
     nothing_reached()
     return "; ".join(said) + f"; log {grown >> 20} MiB"
@@ -200,15 +208,16 @@ def _():
             for number in range(1, 4001):
                 word = taken.ask("send", "dialler", 0,
                                  packet("MSG_DIAL", number, body).hex())[0]
-                if word == "EPIPE":
-                    break
+                # Its answers wait, so it is not read.
+                assert word.isdigit() or word == "EAGAIN", word
                 if number % 100 == 0:
                     most = max(most, memory.fds(dialler))
             steady.more()
             most = max(most, memory.fds(dialler))
     finally:
         steady.close()
-    assert most < before + 1400, f"descriptors of the dialler: {before}, {most}"
+    # As many as it may dial at once, and those of the other.
+    assert most < before + 100, f"descriptors of the dialler: {before}, {most}"
     until(lambda: memory.fds(dialler) <= before + 4, 20,
           "descriptors of the dialler are back")
     return f"descriptors {before}, at most {most}; {steady.stop(limit=5)}"
