@@ -27,6 +27,8 @@
 #define AREA "channel"
 /* Packets taken in one turn of the loop, so that others have theirs. */
 #define READ_BUDGET 32
+/* Of those that gathered: what the sender's buffer holds, about. */
+#define GATHERED_BUDGET 256
 /*
  * A channel that is woken again this soon is busy, and then read until there
  * is no more. On a quiet one the read that would only say so is left out: it
@@ -331,8 +333,9 @@ read_budget(struct chan *c)
 {
 	struct timeval now, gap;
 
-	if (c->takes_many ||
-	    event_base_gettimeofday_cached(event_get_base(c->read_event),
+	if (c->takes_many)
+		return GATHERED_BUDGET;
+	if (event_base_gettimeofday_cached(event_get_base(c->read_event),
 		&now) == -1)
 		return READ_BUDGET;
 	evutil_timersub(&now, &c->woken, &gap);

@@ -207,10 +207,10 @@ what_gathered_is_taken_in_one_turn(void **state)
 	assert_int_equal(chan_pair(ends), 0);
 	open_chan(&a, base, ends[0]);
 	chan_take_many(open_chan(&b, base, ends[1]));
-	for (uint32_t i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(send_number(a.chan, i), 0);
 	turn(base);
-	assert_int_equal(b.count, 5);
+	assert_int_equal(b.count, 100);
 	chan_free(a.chan);
 	chan_free(b.chan);
 	event_base_free(base);
