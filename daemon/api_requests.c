@@ -340,8 +340,10 @@ do_reload(struct request *r)
 {
 	if (!check_text(r))
 		return;
-	if (r->sandbox->phase != SANDBOX_RUNNING ||
-	    r->sandbox->job.is_running) {
+	/* A guest that ends its gate again and again cannot keep a policy. */
+	if (r->sandbox->phase != SANDBOX_RESTARTING &&
+	    (r->sandbox->phase != SANDBOX_RUNNING ||
+		r->sandbox->job.is_running)) {
 		refuse(r, API_UNAVAILABLE,
 		    "something else is being done to it; try again");
 		return;

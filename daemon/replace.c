@@ -49,9 +49,13 @@ static const struct steps_plan replace_plan = {
 static void
 on_retry(evutil_socket_t fd, short what, void *arg)
 {
+	struct sandbox *s = arg;
+
 	(void)fd;
 	(void)what;
-	replace_start(arg);
+	/* A reload; what comes after it is begun by jobs_after(). */
+	if (!s->job.is_running)
+		replace_start(s);
 }
 
 static void
@@ -101,6 +105,8 @@ replace_after_death(struct sandbox *s)
 {
 	uint64_t lived_ms = clock_mono_ms() - s->replaced_ms;
 
+	if (s->retry != NULL && evtimer_pending(s->retry, NULL))
+		return;
 	if (lived_ms < REPLACE_STABLE_MS) {
 		s->phase = SANDBOX_RESTARTING;
 		retry_later(s);
