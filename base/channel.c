@@ -27,6 +27,8 @@
 #define AREA "channel"
 /* Packets taken in one turn of the loop, so that others have theirs. */
 #define READ_BUDGET 32
+/* Of those that gathered: what the sender's buffer holds, about. */
+#define GATHERED_BUDGET 256
 /*
  * A channel that is woken again this soon is busy, and then read until there
  * is no more. On a quiet one the read that would only say so is left out: it
@@ -59,6 +61,8 @@ struct chan {
 	enum chan_state state;
 	int fd;
 	bool is_in_handler;
+	bool answers_first;   /* chan_answer_first() */
+	bool takes_many;      /* chan_take_many() */
 	struct timeval woken; /* the loop's time of the last wake-up */
 	uint32_t last_id;
 	const struct chan_rule *rules; /* borrowed */
@@ -168,6 +172,15 @@ send_now(int fd, struct iovec *iov, size_t iov_len, const int *fds,
 	return n == -1 ? -errno : 0;
 }
 
+/* All was sent. */
+static void
+read_again(struct chan *c)
+{
+	(void)event_del(c->write_event);
+	if (event_add(c->read_event, NULL) == -1)
+		chan_end(c);
+}
+
 /* Sends what waits, as far as the receiver has room. */
 static void
 flush_queue(struct chan *c)
@@ -184,12 +197,12 @@ flush_queue(struct chan *c)
 	}
 	if (rc == -EAGAIN)
 		return;
-	if (rc == -EPIPE)
+	if (rc == -EPIPE || rc == -ECONNRESET)
 		chan_drain(c);
 	else if (rc != 0)
 		chan_end(c);
 	else
-		(void)event_del(c->write_event);
+		read_again(c);
 }
 
 static void
@@ -289,6 +302,12 @@ read_packet(struct chan *c)
 	return rc == 0 ? 1 : rc;
 }
 
+static bool
+must_answer(const struct chan *c)
+{
+	return c->answers_first && !STAILQ_EMPTY(&c->queue);
+}
+
 /* 0, or the -errno that ends the channel. */
 static int
 read_some(struct chan *c, unsigned int budget)
@@ -299,7 +318,7 @@ read_some(struct chan *c, unsigned int budget)
 	assert(!receive_buffer_is_used);
 	for (; budget > 0 && rc == 1; budget--) {
 		rc = read_packet(c);
-		if (c->state == CHAN_ENDED)
+		if (c->state == CHAN_ENDED || (rc == 1 && must_answer(c)))
 			return 0;
 	}
 	if (rc < 0 && rc != -EPIPE)
@@ -314,6 +333,8 @@ read_budget(struct chan *c)
 {
 	struct timeval now, gap;
 
+	if (c->takes_many)
+		return GATHERED_BUDGET;
 	if (event_base_gettimeofday_cached(event_get_base(c->read_event),
 		&now) == -1)
 		return READ_BUDGET;
@@ -390,6 +411,18 @@ chan_new(struct event_base *base, int fd, const struct chan_rule *rules,
 }
 
 void
+chan_answer_first(struct chan *c)
+{
+	c->answers_first = true;
+}
+
+void
+chan_take_many(struct chan *c)
+{
+	c->takes_many = true;
+}
+
+void
 chan_free(struct chan *c)
 {
 	if (c == NULL)
@@ -436,6 +469,8 @@ queue_push(struct chan *c, const struct iovec iov[2], const int *fds,
 	STAILQ_INSERT_TAIL(&c->queue, p, link);
 	c->queue_len++;
 	c->queue_bytes += len;
+	if (c->answers_first)
+		(void)event_del(c->read_event);
 	return event_add(c->write_event, NULL) == -1 ? -ENOBUFS : 0;
 }
 

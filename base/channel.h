@@ -67,6 +67,18 @@ typedef void chan_closed(struct chan *c, void *arg);
 struct chan *chan_new(struct event_base *base, int fd,
     const struct chan_rule *rules, size_t rule_count, chan_closed *on_closed,
     void *arg);
+/*
+ * From now on nothing is read while something of ours waits to be sent. For
+ * whoever answers a peer that may have been taken over: one that asks and does
+ * not read would else have up to CHAN_QUEUE_MAX answers, and the descriptors
+ * in them, kept for it. Never at both ends.
+ */
+void chan_answer_first(struct chan *c);
+/*
+ * The receiver lets packets gather before it looks (recorder_main.c), so that
+ * how soon it was woken again says nothing: it takes many each time.
+ */
+void chan_take_many(struct chan *c);
 /* Closes it; not from inside its own handlers, which return an error. */
 void chan_free(struct chan *c);
 

@@ -61,6 +61,9 @@ enum message_type {
 	MSG_LEASE = 81, /* broker -> gate */
 	/* broker -> gate: forget what you hold of this credential */
 	MSG_LEASE_REVOKED = 82,
+	/* broker -> gate: what the sandbox is granted, without a value */
+	MSG_GRANT = 84,
+	MSG_GRANTS_WHOLE = 86,
 
 	/* supervisor -> recorder (message_recorder.h) */
 	MSG_RECORDER_LOG = 96,     /* fds: the audit log, O_RDWR | O_APPEND */

@@ -204,6 +204,7 @@ api_status_encode(struct wr *w, const struct message_api_status *m)
 	wr_str16(w, m->ceiling_digest);
 	field_bool_write(w, m->audit_can_write);
 	wr_u32(w, m->roots);
+	wr_str16(w, m->credential_fault);
 	wr_u32(w, m->child_count);
 	for (uint32_t i = 0; i < m->child_count; i++) {
 		wr_str16(w, m->children[i].role);
@@ -226,6 +227,7 @@ api_status_decode(struct rd *r, struct message_api_status *m)
 	field_digest(r, m->ceiling_digest);
 	m->audit_can_write = field_bool(r);
 	m->roots = rd_u32(r);
+	field_printable(r, m->credential_fault, sizeof(m->credential_fault));
 	m->child_count = api_count(r, API_CHILDREN_MAX);
 	for (uint32_t i = 0; i < m->child_count; i++) {
 		struct message_api_child *c = &m->children[i];

@@ -153,6 +153,9 @@ struct message_api_child {
 	uint32_t restarts;
 };
 
+/* What status says of the host's credentials: as broker and err say it. */
+#define API_FAULT_SIZE 512
+
 struct message_api_status {
 	char version[32];
 	int32_t pid;
@@ -164,7 +167,8 @@ struct message_api_status {
 	char ceiling_file[API_PATH_SIZE];
 	char ceiling_digest[DIGEST_TEXT_SIZE];
 	bool audit_can_write;
-	uint32_t roots; /* CA certificates for origins */
+	uint32_t roots;                        /* CA certificates for origins */
+	char credential_fault[API_FAULT_SIZE]; /* "": all is well */
 	uint32_t child_count;
 	struct message_api_child children[API_CHILDREN_MAX];
 };

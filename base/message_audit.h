@@ -25,6 +25,8 @@ enum audit_event {
 #define AUDIT_PATH_MAX 1024
 #define AUDIT_DETAIL_MAX 256
 #define AUDIT_BODY_MAX_BYTES 4096
+/* A sender owns up to what it lost no more often than this. */
+#define AUDIT_GAP_MS 1000
 
 struct audit_record {
 	enum audit_event event;

@@ -13,7 +13,10 @@
 
 struct message_done {
 	bool ok;
-	/* one printable line when not ok, else ""; never a secret's bytes */
+	/*
+	 * One printable line when not ok, or when it was done and something is
+	 * amiss all the same; else "". Never a secret's bytes.
+	 */
 	char text[MESSAGE_DONE_TEXT_SIZE];
 };
 

@@ -152,3 +152,47 @@ message_lease_decode(struct rd *r, struct message_lease *ret)
 	*ret = m;
 	return 0;
 }
+
+void
+message_grant_encode(struct wr *w, const struct message_grant *m)
+{
+	wr_u16(w, m->port);
+	wr_u16(w, (uint16_t)m->host_count);
+	for (unsigned int i = 0; i < m->host_count; i++)
+		wr_str16(w, m->hosts[i]);
+	wr_u16(w, (uint16_t)m->name_count);
+	for (unsigned int i = 0; i < m->name_count; i++)
+		wr_str16(w, m->names[i]);
+}
+
+int
+message_grant_decode(struct rd *r, struct message_grant *ret)
+{
+	ret->port = rd_u16(r);
+	ret->host_count = field_count(r, GRANT_HOSTS_MAX);
+	for (unsigned int i = 0; i < ret->host_count; i++)
+		field_filled(r, ret->hosts[i], sizeof(ret->hosts[i]));
+	ret->name_count = field_count(r, GRANT_NAMES_MAX);
+	for (unsigned int i = 0; i < ret->name_count; i++)
+		field_name(r, ret->names[i], false);
+	if (ret->port == 0 || ret->host_count == 0)
+		rd_fail(r);
+	return field_result(r);
+}
+
+void
+message_grants_whole_encode(struct wr *w, const struct message_grants_whole *m)
+{
+	wr_u32(w, m->count);
+}
+
+int
+message_grants_whole_decode(struct rd *r, struct message_grants_whole *ret)
+{
+	const struct message_grants_whole m = { .count = rd_u32(r) };
+
+	if (!rd_ok(r) || m.count > GRANTS_MAX)
+		return -EBADMSG;
+	*ret = m;
+	return 0;
+}

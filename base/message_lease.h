@@ -2,6 +2,11 @@
  * Gate and broker: a credential for one request. The broker checks grant,
  * host, port, method and path itself, by the policy and the host config it
  * holds, whatever the gate says.
+ *
+ * And what a guest may bring of its own: the broker tells each gate what its
+ * sandbox is granted, unasked, when they meet and whenever the credentials
+ * were replaced. A set is a transaction: any number of MSG_GRANT, then
+ * MSG_GRANTS_WHOLE.
  */
 #ifndef TAPWARD_BASE_MESSAGE_LEASE_H
 #define TAPWARD_BASE_MESSAGE_LEASE_H
@@ -57,6 +62,30 @@ struct message_lease {
 	struct secret value; /* owned by whoever decoded it */
 };
 
+#define GRANTS_MAX 256
+#define GRANT_HOSTS_MAX 32
+/* What `strip` lists, and the field that `apply` sets. */
+#define GRANT_NAMES_MAX (LEASE_STRIP_MAX + 1)
+
+/*
+ * MSG_GRANT: one credential that the sandbox may use, whether or not its
+ * policy names it. Field names only, never a value.
+ */
+struct message_grant {
+	uint16_t port;
+	unsigned int host_count; /* at least one; canonical names */
+	char hosts[GRANT_HOSTS_MAX][HOST_NAME_SIZE];
+	/* fields that a guest may not send to hosts:port; lower case */
+	unsigned int name_count;
+	char names[GRANT_NAMES_MAX][LEASE_FIELD_NAME_SIZE];
+};
+#define GRANT_BODY_MAX_BYTES 10240
+
+/* MSG_GRANTS_WHOLE: what was sent since the last one is all there is. */
+struct message_grants_whole {
+	uint32_t count;
+};
+
 void message_lease_request_encode(struct wr *w,
     const struct message_lease_request *m);
 int message_lease_request_decode(struct rd *r,
@@ -65,5 +94,11 @@ int message_lease_request_decode(struct rd *r,
 void message_lease_encode(struct wr *w, const struct message_lease *m);
 /* On success ret->value is the caller's to secret_done(). */
 int message_lease_decode(struct rd *r, struct message_lease *ret);
+void message_grant_encode(struct wr *w, const struct message_grant *m);
+/* What ret holds after -EBADMSG is of no use. */
+int message_grant_decode(struct rd *r, struct message_grant *ret);
+void message_grants_whole_encode(struct wr *w,
+    const struct message_grants_whole *m);
+int message_grants_whole_decode(struct rd *r, struct message_grants_whole *ret);
 
 #endif

@@ -58,7 +58,7 @@ secret_alloc(struct secret *s, size_t len)
 	struct secret fresh = { NULL, len, whole_pages(len) };
 	int rc = 0;
 
-	if (len > SECRET_MAX_BYTES)
+	if (len > SECRET_DERIVED_MAX_BYTES)
 		return -E2BIG;
 	if (len > 0)
 		rc = map_locked(fresh.map_size, &fresh.ptr);
@@ -73,7 +73,7 @@ int
 secret_set(struct secret *s, const void *ptr, size_t len)
 {
 	struct secret fresh = SECRET_NONE;
-	int rc = secret_alloc(&fresh, len);
+	int rc = len > SECRET_MAX_BYTES ? -E2BIG : secret_alloc(&fresh, len);
 
 	if (rc != 0)
 		return rc;

@@ -13,6 +13,8 @@
 
 /* Longest value: Azure and AWS session tokens reach 4 KiB, JWTs 16 KiB. */
 #define SECRET_MAX_BYTES 65536
+/* And of what is made of one: all the ways in which it could be written. */
+#define SECRET_DERIVED_MAX_BYTES (1u << 20)
 
 struct secret {
 	uint8_t *ptr; /* NULL when empty */
@@ -29,7 +31,10 @@ struct secret {
  * stored. The caller still owns, and wipes, the source.
  */
 int secret_set(struct secret *s, const void *ptr, size_t len);
-/* An uninitialised writable secret of exactly len bytes; as secret_set(). */
+/*
+ * An uninitialised writable secret of exactly len bytes, at most
+ * SECRET_DERIVED_MAX_BYTES; as secret_set().
+ */
 int secret_alloc(struct secret *s, size_t len);
 /*
  * As secret_set() with all that can be read from fd, which must block; no copy

@@ -45,6 +45,9 @@ status_print(const json_t *s)
 		? "writes"
 		: "CANNOT WRITE: new exchanges are refused");
 	(void)printf("roots      %lld\n", status_number(s, "roots"));
+	if (json_is_string(json_object_get(s, "credential_fault")))
+		(void)printf("credential FAULT: %s\n",
+		    status_text(s, "credential_fault"));
 	json_array_foreach(json_object_get(s, "processes"), i, p)(void)
 	    printf("%-10s pid %lld, %lld restarts\n", status_text(p, "role"),
 		status_number(p, "pid"), status_number(p, "restarts"));

@@ -69,12 +69,25 @@ pattern_at(const struct policy *p, const struct image_run *run, uint32_t i)
 	return span_of(s != NULL ? s : "");
 }
 
+/*
+ * What a deny rule names is denied in any case of its letters: many an origin
+ * takes "delete" for DELETE, /Admin for /admin. An allow rule is exact.
+ */
+static bool
+is_any_case(const struct image_rule *r)
+{
+	return r->action == ACTION_DENY;
+}
+
 static bool
 has_method(const struct policy *p, const struct image_rule *r,
     const struct policy_request *req)
 {
 	for (uint32_t i = 0; i < r->methods.count; i++) {
-		if (span_eq(pattern_at(p, &r->methods, i), req->method))
+		struct span method = pattern_at(p, &r->methods, i);
+
+		if (is_any_case(r) ? span_eq_case(method, req->method)
+				   : span_eq(method, req->method))
 			return true;
 	}
 	return r->methods.count == 0;
@@ -104,7 +117,8 @@ has_path(const struct policy *p, const struct image_rule *r,
 
 		if (!can_afford(t, pattern, req->path.len))
 			return r->action == ACTION_DENY;
-		if (path_match(pattern, req->path))
+		if (is_any_case(r) ? path_match_any_case(pattern, req->path)
+				   : path_match(pattern, req->path))
 			return true;
 	}
 	return r->paths.count == 0;
@@ -119,7 +133,8 @@ has_query(const struct policy *p, const struct image_rule *r, struct span query,
 
 		if (!can_afford(t, pattern, query.len))
 			return r->action == ACTION_DENY;
-		if (glob_match(pattern, query, '&'))
+		if (is_any_case(r) ? glob_match_any_case(pattern, query, '&')
+				   : glob_match(pattern, query, '&'))
 			return true;
 	}
 	return false;

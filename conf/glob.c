@@ -80,9 +80,19 @@ skip_wild(const struct tokens *t, bool *places)
 	}
 }
 
+static bool
+is_byte(uint16_t token, uint8_t c, bool any_case)
+{
+	if (token == c)
+		return true;
+	return any_case && !is_wild(token) &&
+	    ascii_lower((uint8_t)token) == ascii_lower(c);
+}
+
 /* Moves every place over byte c, from the last place on down. */
 static void
-step(const struct tokens *t, bool *places, uint8_t c, uint8_t sep)
+step(const struct tokens *t, bool *places, uint8_t c, uint8_t sep,
+    bool any_case)
 {
 	bool next[GLOB_MAX_BYTES + 1] = { false };
 
@@ -92,15 +102,15 @@ step(const struct tokens *t, bool *places, uint8_t c, uint8_t sep)
 		if (t->at[i] == TOKEN_ANY ||
 		    (t->at[i] == TOKEN_STAR && c != sep))
 			next[i] = true;
-		else if (t->at[i] == c)
+		else if (is_byte(t->at[i], c, any_case))
 			next[i + 1] = true;
 	}
 	memcpy(places, next, sizeof(next));
 	skip_wild(t, places);
 }
 
-bool
-glob_match(struct span pattern, struct span text, uint8_t sep)
+static bool
+match(struct span pattern, struct span text, uint8_t sep, bool any_case)
 {
 	bool places[GLOB_MAX_BYTES + 1] = { [0] = true };
 	struct tokens t;
@@ -109,8 +119,20 @@ glob_match(struct span pattern, struct span text, uint8_t sep)
 		return false;
 	skip_wild(&t, places);
 	for (size_t i = 0; i < text.len; i++)
-		step(&t, places, text.ptr[i], sep);
+		step(&t, places, text.ptr[i], sep, any_case);
 	return places[t.count];
+}
+
+bool
+glob_match(struct span pattern, struct span text, uint8_t sep)
+{
+	return match(pattern, text, sep, false);
+}
+
+bool
+glob_match_any_case(struct span pattern, struct span text, uint8_t sep)
+{
+	return match(pattern, text, sep, true);
 }
 
 /* Can the two tokens take one byte together? */

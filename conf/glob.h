@@ -16,6 +16,8 @@
 
 /* Matches the whole text, in time of at most both lengths multiplied. */
 bool glob_match(struct span pattern, struct span text, uint8_t sep);
+/* Without regard to the case of ASCII letters: for what is to be denied. */
+bool glob_match_any_case(struct span pattern, struct span text, uint8_t sep);
 
 /*
  * Is there a text that both match? Percent triplets count as the byte they

@@ -52,6 +52,12 @@ broker_free(struct broker *b)
 	free(b);
 }
 
+bool
+broker_is_configured(const struct broker *b)
+{
+	return b->lease_max_s != 0;
+}
+
 void
 broker_forget_next(struct broker *b)
 {
@@ -59,20 +65,21 @@ broker_forget_next(struct broker *b)
 	b->next = NULL;
 	b->next_sent = 0;
 	b->next_is_faulty = false;
+	b->next_lacks_value = false;
 }
 
-/* Answers an order; fault NULL: it was carried out. */
+/* Answers an order; fault NULL: there is nothing to say of it. */
 static int
-done(struct chan *c, uint32_t id, const char *fault)
+answer(struct chan *c, uint32_t id, bool is_done, const char *fault)
 {
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr w = wr_init(buf, sizeof(buf));
-	struct message_done m = { .ok = fault == NULL };
+	struct message_done m = { .ok = is_done };
 
 	if (fault != NULL) {
 		char text[LOG_QUOTE_MAX];
 
-		log_warn(AREA, "refused=%s",
+		log_warn(AREA, "%s=%s", is_done ? "fault" : "refused",
 		    log_quote(text, sizeof(text), span_of(fault)));
 		(void)strncpy(m.text, fault, sizeof(m.text) - 1);
 	}
@@ -80,6 +87,13 @@ done(struct chan *c, uint32_t id, const char *fault)
 	/* A channel that is gone tells so itself. */
 	(void)chan_send(c, MSG_BROKER_DONE, id, &w, NULL, 0);
 	return 0;
+}
+
+/* fault NULL: it was carried out. */
+static int
+done(struct chan *c, uint32_t id, const char *fault)
+{
+	return answer(c, id, fault == NULL, fault);
 }
 
 static int
@@ -93,12 +107,18 @@ done_os(struct chan *c, uint32_t id, int rc, const char *step)
 	return done(c, id, err.text);
 }
 
+/* While a set is in force it stays, rather than one that lacks a value. */
 static void
-next_fault(struct broker *b, const struct err *err)
+next_fault(struct broker *b, int rc, const struct err *err)
 {
-	if (!b->next_is_faulty)
+	const bool is_bearable = rc == -ENOKEY && !broker_is_configured(b);
+
+	if (!b->next_is_faulty && (!is_bearable || !b->next_lacks_value))
 		b->next_fault = *err;
-	b->next_is_faulty = true;
+	if (is_bearable)
+		b->next_lacks_value = true;
+	else
+		b->next_is_faulty = true;
 }
 
 static int
@@ -107,21 +127,21 @@ add_credential(struct broker *b,
     struct err *err)
 {
 	struct credential *c;
-	int rc;
+	int loaded, rc;
 
 	if (b->next == NULL)
 		b->next = credential_set_new();
 	if (b->next == NULL)
 		return err_os(err, -ENOMEM, "credentials");
-	rc = credential_new(definition, source_fd, &c, err);
-	if (rc != 0)
-		return rc;
+	loaded = credential_new(definition, source_fd, &c, err);
+	if (loaded != 0 && loaded != -ENOKEY)
+		return loaded;
 	rc = credential_set_add(b->next, c);
 	if (rc != 0)
 		return err_at(err, NULL, 0, "credential %s: %s",
 		    definition->name,
 		    rc == -EEXIST ? "is defined twice" : "is one too many");
-	return 0;
+	return loaded;
 }
 
 static int
@@ -130,17 +150,19 @@ on_credential(struct chan *c, struct chan_msg *msg, void *arg)
 	struct broker *b = arg;
 	struct message_broker_credential *m = calloc(1, sizeof(*m));
 	struct err err;
-	int rc;
+	int added, rc;
 
 	(void)c;
 	if (m == NULL)
 		return -ENOMEM;
 	b->next_sent++;
 	rc = message_broker_credential_decode(&msg->body, m);
-	if (rc == 0 &&
-	    add_credential(b, m, msg->fd_count == 1 ? msg->fds[0] : -1, &err) !=
-		0)
-		next_fault(b, &err);
+	if (rc == 0) {
+		added = add_credential(b, m,
+		    msg->fd_count == 1 ? msg->fds[0] : -1, &err);
+		if (added != 0)
+			next_fault(b, added, &err);
+	}
 	free(m);
 	return rc;
 }
@@ -164,6 +186,8 @@ on_configured(struct chan *c, struct chan_msg *msg, void *arg)
 	struct broker *b = arg;
 	struct message_broker_configured m;
 	struct credential_set *fresh = b->next;
+	struct err fault = b->next_fault;
+	const bool lacks_value = b->next_lacks_value;
 	int rc = message_broker_configured_decode(&msg->body, &m);
 
 	if (rc != 0)
@@ -184,7 +208,7 @@ on_configured(struct chan *c, struct chan_msg *msg, void *arg)
 	b->lease_max_s = m.lease_max_s;
 	take_over(b, fresh);
 	log_info(AREA, "configured credentials=%u", fresh->count);
-	return done(c, msg->id, NULL);
+	return answer(c, msg->id, true, lacks_value ? fault.text : NULL);
 }
 
 static struct sandbox *

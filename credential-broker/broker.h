@@ -21,22 +21,26 @@ struct sandbox;
 struct broker {
 	struct event_base *base;
 	struct credential_set *set; /* in force; empty until configured */
-	uint32_t lease_max_s;
+	uint32_t lease_max_s;       /* 0 until configured */
 	/*
 	 * The set that is being sent. Its first fault is kept, the rest of it
-	 * is taken all the same and dropped at the end.
+	 * is taken all the same and dropped at the end. One that only lacks a
+	 * value is better than none: to have no set refuses every request.
 	 */
 	struct credential_set *next;
 	uint32_t next_sent;
 	bool next_is_faulty;
-	struct err next_fault;
-	struct secret packet; /* where MSG_LEASE is written */
+	bool next_lacks_value;
+	struct err next_fault; /* of either */
+	struct secret packet;  /* where what a gate gets is written */
 	LIST_HEAD(sandboxes, sandbox) sandboxes;
 };
 
 /* 0 or -errno. */
 int broker_new(struct event_base *base, struct broker **ret);
 void broker_free(struct broker *b); /* NULL is fine */
+/* A whole set is in force, if only an empty one. */
+bool broker_is_configured(const struct broker *b);
 /* A supervisor is there (again): what another one was sending is dropped. */
 void broker_forget_next(struct broker *b);
 

@@ -129,15 +129,18 @@ credential_new(const struct message_broker_credential *definition,
 	c->definition = *definition;
 	c->kind = kind_of(definition->kind);
 	rc = check_definition(definition, err);
-	if (rc == 0 && c->kind->needs_source != (source_fd != -1))
-		rc = err_at(err, NULL, 0, "its source did not come along");
-	if (rc == 0)
-		rc = c->kind->load(c, source_fd, err);
+	if (rc == 0 && !c->kind->needs_source && source_fd != -1)
+		rc = err_at(err, NULL, 0, "its kind takes no source");
 	if (rc != 0) {
 		credential_free(c);
 		return err_wrap(err, rc, "credential %s", definition->name);
 	}
 	*ret = c;
+	/* Without its source it is granted all the same, and never lent. */
+	if (c->kind->needs_source == (source_fd != -1) &&
+	    c->kind->load(c, source_fd, err) != 0)
+		return err_wrap(err, -ENOKEY, "credential %s",
+		    definition->name);
 	return 0;
 }
 
@@ -278,12 +281,14 @@ names_method(const struct message_broker_credential *d, const char *method)
 	return false;
 }
 
+typedef bool match_fn(struct span pattern, struct span path);
+
 static bool
 names_path(const char (*paths)[BROKER_PATH_SIZE], unsigned int count,
-    struct span path)
+    match_fn *match, struct span path)
 {
 	for (unsigned int i = 0; i < count; i++)
-		if (path_match(span_of(paths[i]), path))
+		if (match(span_of(paths[i]), path))
 			return true;
 	return false;
 }
@@ -301,9 +306,10 @@ credential_misuse(const struct credential *c,
 	if (method_is_refused(req->method) || !names_method(d, req->method))
 		return "method";
 	if (d->path_count > 0 &&
-	    !names_path(d->paths, d->path_count, req->path))
+	    !names_path(d->paths, d->path_count, path_match, req->path))
 		return "path";
-	if (names_path(d->deny_paths, d->deny_path_count, req->path))
+	if (names_path(d->deny_paths, d->deny_path_count, path_match_any_case,
+		req->path))
 		return "deny-path";
 	return NULL;
 }

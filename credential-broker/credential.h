@@ -28,6 +28,9 @@ struct credential_set {
 /*
  * Checks the definition and loads its value from source_fd (borrowed, -1:
  * none came). 0, or -errno and a text for whoever wrote the configuration.
+ * One whose source could not be opened is part of the set without a value:
+ * nothing is minted of it, but guests still bring no key of theirs there.
+ * -ENOKEY: what the source holds is of no use; *ret is such a one.
  */
 int credential_new(const struct message_broker_credential *definition,
     int source_fd, struct credential **ret, struct err *err);

@@ -77,6 +77,8 @@ static_load(struct credential *c, int source_fd, struct err *err)
 static int
 static_mint(struct credential *c, struct minted *ret)
 {
+	if (c->value.len == 0)
+		return -ENODATA;
 	*ret = (struct minted){ .value = &c->value,
 		.not_after_boot_ms = UINT64_MAX };
 	return 0;

@@ -3,6 +3,7 @@
  */
 #include "credential-broker/sandbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,12 @@
 #include "wire/host.h"
 
 #define AREA "broker"
+
+static_assert(GRANTS_MAX >= BROKER_CREDENTIALS_MAX &&
+	GRANT_HOSTS_MAX >= BROKER_HOSTS_MAX,
+    "whatever can be defined can be told");
+static_assert(LEASE_PACKET_BYTES >= GRANT_BODY_MAX_BYTES,
+    "the packet holds a grant");
 
 void
 sandbox_free(struct sandbox *s)
@@ -86,6 +93,51 @@ on_audit_state(struct chan *c, struct chan_msg *msg, void *arg)
 	return message_audit_state_decode(&msg->body, &s->recorder_can_write);
 }
 
+static void
+send_grant(struct sandbox *s, const struct message_broker_credential *d)
+{
+	struct message_grant m = { .port = d->port,
+		.host_count = d->host_count,
+		.name_count = d->strip_count };
+	struct secret *packet = &s->broker->packet;
+	struct wr w = wr_init(packet->ptr, packet->len);
+
+	memcpy(m.hosts, d->hosts, sizeof(d->hosts));
+	memcpy(m.names, d->strip, sizeof(d->strip));
+	if (d->apply == LEASE_APPLY_HEADER)
+		memcpy(m.names[m.name_count++], d->field, sizeof(d->field));
+	message_grant_encode(&w, &m);
+	(void)chan_send(s->gate, MSG_GRANT, 0, &w, NULL, 0);
+}
+
+/*
+ * Whatever the policy names: its writer may not let a key of his own in by
+ * leaving ours out. Before the credentials came nothing is known to be granted
+ * and nothing not to be: the gate waits.
+ */
+static void
+tell_grants(struct sandbox *s)
+{
+	const struct credential_set *set = s->broker->set;
+	struct message_grants_whole m = { .count = 0 };
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (s->gate == NULL || !broker_is_configured(s->broker))
+		return;
+	for (unsigned int i = 0; i < set->count; i++) {
+		const struct credential *c = set->credentials[i];
+
+		if (!credential_is_granted(c, &s->attached))
+			continue;
+		send_grant(s, &c->definition);
+		m.count++;
+	}
+	message_grants_whole_encode(&w, &m);
+	/* A gate that does not read loses its channel, and its leases. */
+	(void)chan_send(s->gate, MSG_GRANTS_WHOLE, 0, &w, NULL, 0);
+}
+
 static const struct chan_rule gate_rules[] = {
 	{ MSG_LEASE_REQUEST, LEASE_REQUEST_BODY_MAX_BYTES, 0, 0,
 	    on_lease_request },
@@ -107,7 +159,11 @@ open_channels(struct sandbox *s, int *fds)
 	    on_recorder_closed, s);
 	/* It says so at once if its sink cannot. */
 	s->recorder_can_write = true;
-	return s->gate == NULL || s->recorder == NULL ? -ENOMEM : 0;
+	if (s->gate == NULL || s->recorder == NULL)
+		return -ENOMEM;
+	/* Or it would have us keep a value for each time it asks. */
+	chan_answer_first(s->gate);
+	return 0;
 }
 
 int
@@ -128,6 +184,8 @@ sandbox_new(struct broker *b, const struct message_broker_attach *m, int *fds)
 		rc = open_channels(s, fds);
 	if (rc != 0)
 		sandbox_free(s);
+	else
+		tell_grants(s);
 	return rc;
 }
 
@@ -162,6 +220,7 @@ sandbox_set_changed(struct sandbox *s, const struct credential_set *before)
 		if (is == NULL || !credential_equals(was, is))
 			lease_revoke(s, was->definition.name);
 	}
+	tell_grants(s);
 }
 
 bool

@@ -55,7 +55,10 @@ int sandbox_new(struct broker *b, const struct message_broker_attach *m,
 void sandbox_free(struct sandbox *s);
 /* Both borrowed, ceiling_fd -1: none. All leases end. 0 or -errno. */
 int sandbox_set_policy(struct sandbox *s, int policy_fd, int ceiling_fd);
-/* The broker's set was replaced: leases of what changed since before end. */
+/*
+ * The broker's set was replaced: leases of what changed since before end, and
+ * the gate is told what is granted now.
+ */
 void sandbox_set_changed(struct sandbox *s,
     const struct credential_set *before);
 

@@ -171,6 +171,12 @@ static const struct step adopt_steps[] = {
 	{ "connections", reconnect, NULL },
 };
 
+static const struct steps_plan adopt_plan = {
+	.table = adopt_steps,
+	.count = sizeof(adopt_steps) / sizeof(adopt_steps[0]),
+	.timeout_ms = JOB_ADOPT_MS,
+};
+
 static void
 on_done(void *arg, int rc, const struct err *err)
 {
@@ -203,9 +209,7 @@ adopt_one(struct supervisor *sv, const struct state *state)
 	if (state->generation > sv->last_generation)
 		sv->last_generation = state->generation;
 	sv->adopting++;
-	if (steps_start(&s->job, adopt_steps,
-		sizeof(adopt_steps) / sizeof(adopt_steps[0]), sv->base,
-		JOB_ADOPT_MS, on_done, s) != 0)
+	if (steps_start(&s->job, &adopt_plan, sv->base, on_done, s) != 0)
 		die("adopt", "no memory");
 }
 

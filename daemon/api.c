@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "daemon/api_conn.h"
@@ -18,6 +19,8 @@
 
 /* Connections taken in one turn of the loop. */
 #define API_ACCEPTS_PER_TURN 16
+/* Between two lines about callers that were refused. */
+#define API_REFUSED_MS 1000
 
 void
 api_init(struct api *a, struct event_base *base)
@@ -51,6 +54,30 @@ api_conns_of(const struct api *a, uint32_t uid)
 	return n;
 }
 
+/* A caller can do this by the thousand: counted, told once a second. */
+static void
+api_tell_refused(struct api *a, uint32_t uid)
+{
+	uint64_t now_ms = clock_mono_ms();
+
+	a->refused++;
+	if (a->refused_ms != 0 && now_ms - a->refused_ms < API_REFUSED_MS)
+		return;
+	log_warn("api", "refused=%u uid=%u connections=%u", a->refused, uid,
+	    a->conn_count);
+	a->refused = 0;
+	a->refused_ms = now_ms;
+}
+
+static bool
+api_has_room(const struct api *a, uint32_t uid)
+{
+	unsigned int max = API_CONNS_MAX - (uid == 0 ? 0 : API_CONNS_ROOT);
+
+	return a->conn_count < max &&
+	    (uid == 0 || api_conns_of(a, uid) < API_CONNS_PER_USER);
+}
+
 /* False when there is nobody more to take. */
 static bool
 api_accept(struct api *a, int listener, bool is_metrics)
@@ -67,10 +94,8 @@ api_accept(struct api *a, int listener, bool is_metrics)
 		(void)close(fd);
 		return true;
 	}
-	if (a->conn_count >= API_CONNS_MAX ||
-	    api_conns_of(a, peer.uid) >= API_CONNS_PER_USER) {
-		log_warn("api", "refused uid=%u connections=%u", peer.uid,
-		    a->conn_count);
+	if (!api_has_room(a, peer.uid)) {
+		api_tell_refused(a, peer.uid);
 		(void)close(fd);
 		return true;
 	}

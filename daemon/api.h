@@ -26,6 +26,8 @@ struct api_conn;
  */
 #define API_CONNS_MAX 64
 #define API_CONNS_PER_USER 24
+/* Of them for root alone, so that users together cannot lock it out. */
+#define API_CONNS_ROOT 8
 /* A policy text of 256 KiB with every byte written as \u00NN, and the rest. */
 #define API_BODY_MAX_BYTES (2u << 20)
 #define API_HEAD_MAX_BYTES 8192
@@ -41,6 +43,8 @@ struct api {
 	struct event *metrics;  /* TCP, GET /metrics only; NULL unless set */
 	struct api_conn *conns;
 	unsigned int conn_count;
+	unsigned int refused; /* since it was last told */
+	uint64_t refused_ms;
 };
 
 void api_init(struct api *a, struct event_base *base);

@@ -41,17 +41,34 @@ api_take_text(const struct api_reading *rd, const char *key, json_t *value,
 	return 0;
 }
 
+/*
+ * The supervisor ends whoever sends it a name that is none, and all callers'
+ * connections with it: a caller's is judged here. "" stands for no name.
+ */
+static int
+api_take_sandbox(const struct api_reading *rd, const char *key, json_t *value,
+    char buf[SANDBOX_NAME_SIZE])
+{
+	int rc = api_take_text(rd, key, value, buf, SANDBOX_NAME_SIZE);
+
+	if (rc != 0 || buf[0] == '\0' || sandbox_name_is_valid(buf))
+		return rc;
+	return err_at(rd->err, NULL, 0,
+	    "\"%s\" is made of a to z, 0 to 9 and -, and does not begin "
+	    "with -",
+	    key);
+}
+
 static int
 api_take_name(const struct api_reading *rd, json_t *value)
 {
-	return api_take_text(rd, "name", value, rd->req->name,
-	    sizeof(rd->req->name));
+	return api_take_sandbox(rd, "name", value, rd->req->name);
 }
 
 static int
 api_take_ca(const struct api_reading *rd, json_t *value)
 {
-	return api_take_text(rd, "ca", value, rd->req->ca, sizeof(rd->req->ca));
+	return api_take_sandbox(rd, "ca", value, rd->req->ca);
 }
 
 static int
@@ -226,13 +243,13 @@ static json_t *
 api_json_address(uint32_t ip, unsigned int prefix)
 {
 	char text[24];
+	struct wr w = wr_init(text, sizeof(text));
 
-	(void)snprintf(text, sizeof(text), "%u.%u.%u.%u", ip >> 24,
-	    ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+	wr_fmt(&w, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
+	    ip & 255);
 	if (prefix != 0)
-		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
-		    "/%u", prefix);
-	return json_string(text);
+		wr_fmt(&w, "/%u", prefix);
+	return json_stringn(text, w.len);
 }
 
 static json_t *
@@ -286,11 +303,11 @@ api_json_credentials(const struct message_api_sandbox *s)
 json_t *
 api_json_sandbox(const struct message_api_sandbox *s)
 {
-	return json_pack("{s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:o, s:o, s:o,"
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o,"
 			 " s:o, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:i,"
 			 " s:o}",
 	    "name", s->name, "state", api_state_name(s->state), "kind",
-	    api_device_name(s->device), "owner", (int)s->owner_uid,
+	    api_device_name(s->device), "owner", (json_int_t)s->owner_uid,
 	    "generation", (json_int_t)s->generation, "netns", s->netns,
 	    "device", s->device_name, "guest_ip",
 	    api_json_address(s->guest_ip, s->prefix), "guest_mac",
@@ -308,9 +325,9 @@ api_json_sandbox(const struct message_api_sandbox *s)
 json_t *
 api_json_entry(const struct message_api_entry *e)
 {
-	return json_pack("{s:s, s:s, s:s, s:i, s:o}", "name", e->name, "state",
+	return json_pack("{s:s, s:s, s:s, s:I, s:o}", "name", e->name, "state",
 	    api_state_name(e->state), "kind", api_device_name(e->device),
-	    "owner", (int)e->owner_uid, "created",
+	    "owner", (json_int_t)e->owner_uid, "created",
 	    api_json_time(e->created_wall_ms));
 }
 
@@ -336,7 +353,7 @@ json_t *
 api_json_status(const struct message_api_status *s)
 {
 	return json_pack("{s:s, s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:b, s:i,"
-			 " s:o}",
+			 " s:o, s:o}",
 	    "version", s->version, "pid", (int)s->pid, "started",
 	    api_json_time(s->started_wall_ms), "sandboxes", (int)s->sandboxes,
 	    "pool_ready", (int)s->pool_ready, "pool_size", (int)s->pool_size,
@@ -345,6 +362,9 @@ api_json_status(const struct message_api_status *s)
 	    "ceiling_digest",
 	    s->has_ceiling ? json_string(s->ceiling_digest) : json_null(),
 	    "audit_can_write", (int)s->audit_can_write, "roots", (int)s->roots,
+	    "credential_fault",
+	    s->credential_fault[0] == '\0' ? json_null()
+					   : json_string(s->credential_fault),
 	    "processes", api_json_children(s));
 }
 

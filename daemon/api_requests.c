@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/nsfs.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -339,8 +340,10 @@ do_reload(struct request *r)
 {
 	if (!check_text(r))
 		return;
-	if (r->sandbox->phase != SANDBOX_RUNNING ||
-	    r->sandbox->job.is_running) {
+	/* A guest that ends its gate again and again cannot keep a policy. */
+	if (r->sandbox->phase != SANDBOX_RESTARTING &&
+	    (r->sandbox->phase != SANDBOX_RUNNING ||
+		r->sandbox->job.is_running)) {
 		refuse(r, API_UNAVAILABLE,
 		    "something else is being done to it; try again");
 		return;
@@ -432,6 +435,20 @@ fill_children(const struct supervisor *sv, struct message_api_status *ret)
 	ret->child_count = SERVICE_COUNT;
 }
 
+/* Which file of the host can be read by anybody is not for anybody. */
+static void
+fill_fault(const struct request *r, struct message_api_status *ret)
+{
+	static const char hidden[] =
+	    "a credential of this host is of no use; root is told which";
+	const char *fault = r->sv->credential_fault;
+
+	if (*fault != '\0' && r->m->peer_uid != 0)
+		fault = hidden;
+	(void)snprintf(ret->credential_fault, sizeof(ret->credential_fault),
+	    "%s", fault);
+}
+
 static void
 do_status(struct request *r)
 {
@@ -460,6 +477,7 @@ do_status(struct request *r)
 		memcpy(status.ceiling_digest, sv->ceiling.digest,
 		    sizeof(status.ceiling_digest));
 	}
+	fill_fault(r, &status);
 	fill_children(sv, &status);
 	link_api_answer(r->sv, &r->to, &a, -1);
 }

@@ -81,17 +81,19 @@ api_take_query(struct span query, struct message_api_request *req)
 		const uint8_t *end = memchr(r.at, '&', r.left);
 		size_t len = end == NULL ? r.left : (size_t)(end - r.at);
 		struct span one = rd_take(&r, len);
+		bool is_log = req->op == API_LOG;
 
 		rd_skip(&r, rd_left(&r) > 0 ? 1 : 0);
-		if (span_is(one, "denied=1"))
+		if (is_log && !req->denied_only && span_is(one, "denied=1"))
 			req->denied_only = true;
-		else if (span_is(one, "follow=1"))
+		else if (is_log && !req->follow && span_is(one, "follow=1"))
 			req->follow = true;
 		else if (one.len > 6 && memcmp(one.ptr, "after=", 6) == 0 &&
 		    req->op == API_LIST) {
 			one.ptr += 6;
 			one.len -= 6;
-			if (!api_take_target_name(one, req->name))
+			if (!api_take_target_name(one, req->name) ||
+			    !sandbox_name_is_valid(req->name))
 				return false;
 		} else {
 			return false;

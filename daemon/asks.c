@@ -7,7 +7,7 @@
 struct ask {
 	LIST_ENTRY(ask) entry;
 	uint32_t id;
-	ask_done *done;
+	ask_done *done; /* NULL: nobody wants to hear */
 	void *arg;
 };
 
@@ -35,7 +35,8 @@ static void
 end(struct ask *ask, int rc, const struct answer *a)
 {
 	LIST_REMOVE(ask, entry);
-	ask->done(ask->arg, rc, a);
+	if (ask->done != NULL)
+		ask->done(ask->arg, rc, a);
 	free(ask);
 }
 
@@ -52,25 +53,14 @@ asks_answer(struct asks *all, uint32_t id, int rc, const struct answer *a)
 	return false;
 }
 
-static void
-drop(struct ask *ask)
-{
-	LIST_REMOVE(ask, entry);
-	free(ask);
-}
-
 void
 asks_cancel(struct asks *all, const void *arg)
 {
-	struct ask *ask = LIST_FIRST(all);
+	struct ask *ask;
 
-	while (ask != NULL) {
-		struct ask *next = LIST_NEXT(ask, entry);
-
-		if (ask->arg == arg)
-			drop(ask);
-		ask = next;
-	}
+	LIST_FOREACH(ask, all, entry)
+	if (ask->arg == arg)
+		ask->done = NULL;
 }
 
 void

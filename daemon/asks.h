@@ -34,9 +34,9 @@ LIST_HEAD(asks, ask);
 void asks_init(struct asks *all);
 /* 0 or -ENOMEM. */
 int asks_add(struct asks *all, uint32_t id, ask_done *done, void *arg);
-/* The answer to id: false if nobody waits for it. */
+/* The answer to id: false if nobody asked, so that the child made it up. */
 bool asks_answer(struct asks *all, uint32_t id, int rc, const struct answer *a);
-/* Whoever is arg no longer wants to hear. */
+/* Whoever is arg no longer wants to hear; the answers may come all the same. */
 void asks_cancel(struct asks *all, const void *arg);
 /* The child is gone: everyone hears rc and text. */
 void asks_fail(struct asks *all, int rc, const char *text);

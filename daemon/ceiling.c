@@ -144,6 +144,8 @@ ceiling_load(struct supervisor *sv, ceiling_done *done, void *arg)
 	if (rc == 0)
 		return;
 	free(load);
-	(void)snprintf(buf, sizeof(buf), "%s: %s", h->ceiling_file, why);
+	(void)snprintf(buf, sizeof(buf),
+	    "%s: %s; mend it, or write [ceiling] policy = none to go without",
+	    h->ceiling_file, why);
 	done(arg, rc, buf);
 }

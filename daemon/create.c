@@ -276,6 +276,12 @@ const struct step create_steps[] = {
 };
 const size_t create_step_count = sizeof(create_steps) / sizeof(create_steps[0]);
 
+static const struct steps_plan create_plan = {
+	.table = create_steps,
+	.count = sizeof(create_steps) / sizeof(create_steps[0]),
+	.timeout_ms = JOB_CREATE_MS,
+};
+
 static void
 answer(const struct sandbox *s, enum api_result result, const char *text)
 {
@@ -369,8 +375,7 @@ create_start(struct supervisor *sv, const struct message_api_request *m,
 	s->guest_ns_fd = steal_fd(&fds->netns);
 	fill_state(s, m);
 	sv->creating++;
-	rc = steps_start(&s->job, create_steps, create_step_count, sv->base,
-	    JOB_CREATE_MS, on_done, s);
+	rc = steps_start(&s->job, &create_plan, sv->base, on_done, s);
 	if (rc != 0) {
 		sv->creating--;
 		answer(s, API_FAILED, "out of memory");

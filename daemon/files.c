@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -220,7 +221,7 @@ static void
 remove_one(const char *name, void *arg)
 {
 	const char *folder = arg;
-	char path[PATH_SIZE];
+	char path[PATH_SIZE + NAME_MAX + 1];
 	int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
 
 	/* What stays makes the rmdir() fail, which is told. */

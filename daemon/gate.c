@@ -18,6 +18,12 @@ struct gate {
 	void *arg;
 	uid_t uid;
 	bool is_adopted;
+	/*
+	 * What it still has to answer. One that was taken over says whatever
+	 * it likes as often as it likes; each such message is our time.
+	 */
+	unsigned int starts_open, policies_open;
+	bool has_sockets_back;
 	char peer[SUPERVISOR_PATH_SIZE]; /* "" before there is one */
 	/* Between start and hello: what it is told then. Borrowed. */
 	const struct sandbox_net *net;
@@ -75,6 +81,16 @@ on_gone(struct proc *p, void *arg)
 	g->owner->on_gone(g->arg);
 }
 
+/* False: nobody asked. */
+static bool
+take_answer(unsigned int *open)
+{
+	if (*open == 0)
+		return false;
+	(*open)--;
+	return true;
+}
+
 static int
 on_ready(struct chan *c, struct chan_msg *msg, void *arg)
 {
@@ -82,6 +98,8 @@ on_ready(struct chan *c, struct chan_msg *msg, void *arg)
 
 	(void)c;
 	(void)msg;
+	if (!take_answer(&g->starts_open))
+		return -EPROTO;
 	g->owner->on_started(g->arg);
 	return 0;
 }
@@ -94,9 +112,12 @@ on_policy_ack(struct chan *c, struct chan_msg *msg, void *arg)
 	int rc = message_gate_policy_ack_decode(&msg->body, &m);
 
 	(void)c;
-	if (rc == 0)
-		g->owner->on_policy(m.policy, g->arg);
-	return rc;
+	if (rc != 0)
+		return rc;
+	if (!take_answer(&g->policies_open))
+		return -EPROTO;
+	g->owner->on_policy(m.policy, g->arg);
+	return 0;
 }
 
 static int
@@ -109,8 +130,9 @@ on_sockets(struct chan *c, struct chan_msg *msg, void *arg)
 	(void)c;
 	if (rc != 0)
 		return rc;
-	if (!g->is_adopted)
+	if (!g->is_adopted || g->has_sockets_back)
 		return -EPROTO;
+	g->has_sockets_back = true;
 	g->owner->on_sockets(msg->fds, g->arg);
 	return 0;
 }
@@ -283,5 +305,11 @@ int
 gate_send(struct gate *g, uint16_t type, const struct wr *body, const int *fds,
     unsigned int fd_count)
 {
-	return proc_send(g->proc, type, 0, body, fds, fd_count);
+	int rc = proc_send(g->proc, type, 0, body, fds, fd_count);
+
+	if (rc == 0 && type == MSG_GATE_START)
+		g->starts_open++;
+	if (rc == 0 && type == MSG_GATE_POLICY)
+		g->policies_open++;
+	return rc;
 }

@@ -50,7 +50,10 @@ bool gate_is_ready(const struct gate *g); /* it said MSG_HELLO */
 pid_t gate_pid(const struct gate *g);
 uid_t gate_uid(const struct gate *g);
 uint64_t gate_start_ticks(const struct gate *g);
-/* As proc_send(). */
+/*
+ * As proc_send(). An answer that was not asked for by one of these ends the
+ * gate.
+ */
 int gate_send(struct gate *g, uint16_t type, const struct wr *body,
     const int *fds, unsigned int fd_count);
 

@@ -56,7 +56,7 @@ jobs_after(struct sandbox *s)
 {
 	if (s->is_remove_wanted)
 		remove_sandbox(s, "removed");
-	else if (s->gate == NULL)
+	else if (!reload_waiting_start(s) && s->gate == NULL)
 		replace_after_death(s);
 }
 

@@ -38,9 +38,17 @@ void create_start(struct supervisor *sv, const struct message_api_request *m,
 extern const struct step create_steps[];
 extern const size_t create_step_count;
 
-/* Gives it a new policy; takes text_fd. The old one stays if it is bad. */
+/*
+ * Gives it a new policy; takes text_fd. The old one stays if it is bad. While
+ * its gate is being replaced it waits for that attempt, whatever comes of it:
+ * the next gate begins with the new policy.
+ */
 void reload_start(struct sandbox *s, const struct message_api_request *m,
     const struct sandbox_request *to, int text_fd);
+/* Begins with what waits, if any does. */
+bool reload_waiting_start(struct sandbox *s);
+/* It comes to nothing: text says why. */
+void reload_waiting_refuse(struct sandbox *s, const char *text);
 #define STEP_GATE_POLICY "gate policy"
 /* Its gate says which policy it has. */
 void reload_on_gate(struct sandbox *s, const char *digest);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,15 +106,33 @@ link_broker_detach(const struct sandbox *s)
 	(void)service_tell(broker_of(s->sv), MSG_BROKER_DETACH, &w, NULL, 0);
 }
 
+/* All are in the log; the first is what status shows. */
+__attribute__((format(printf, 2, 3))) static void
+note_fault(struct supervisor *sv, const char *fmt, ...)
+{
+	char text[API_FAULT_SIZE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log_err("broker", "%s", text);
+	if (sv->credential_fault[0] == '\0')
+		memcpy(sv->credential_fault, text, sizeof(text));
+}
+
 static void
 on_configured(void *arg, int rc, const struct answer *a)
 {
 	struct supervisor *sv = arg;
 
 	if (rc != 0)
-		log_err("broker",
-		    "credentials refused, the ones before stay: "
-		    "%s",
+		note_fault(sv, "credentials refused, the ones before stay: %s",
+		    a->text);
+	else if (a->text[0] != '\0')
+		note_fault(sv,
+		    "%s; requests that need it are refused until then and a "
+		    "reload of tapwardd",
 		    a->text);
 	startup_progress(sv);
 }
@@ -126,16 +146,15 @@ send_credential(struct supervisor *sv, const struct hostconf_credential *c,
 	AUTO_CLOSE int fd = -1;
 	int rc = config_open_credential(c, &fd);
 
-	if (rc != 0) {
-		log_err("broker",
-		    "credential=%s source=%s: %s; it must be a "
-		    "file that others cannot read, or be set; requests "
-		    "that need it are refused",
+	if (rc != 0)
+		note_fault(sv,
+		    "credential %s: %s: %s; it must be a file, or be set; "
+		    "requests that need it are refused",
 		    c->def->name, c->def->source, strerror(-rc));
-		return -ENOENT;
-	}
 	message_broker_credential_encode(&w, c->def);
-	return service_tell(broker_of(sv), MSG_BROKER_CREDENTIAL, &w, &fd, 1);
+	/* Without its source, too: what guests may not bring stays known. */
+	return service_tell(broker_of(sv), MSG_BROKER_CREDENTIAL, &w, &fd,
+	    rc == 0 ? 1 : 0);
 }
 
 void
@@ -149,12 +168,11 @@ link_broker_configure(struct supervisor *sv)
 	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
 	int rc = buf == NULL ? -ENOMEM : 0;
 
+	sv->credential_fault[0] = '\0';
 	for (size_t i = 0; rc == 0 && i < h->credential_count; i++) {
 		rc = send_credential(sv, &h->credentials[i], buf);
 		if (rc == 0)
 			m.credential_count++;
-		else if (rc == -ENOENT)
-			rc = 0;
 	}
 	if (rc == 0) {
 		message_broker_configured_encode(&w, &m);

@@ -225,8 +225,8 @@ on_result(struct chan *c, struct chan_msg *msg, void *arg)
 	a.count = m.count;
 	a.fds = msg->fds;
 	a.fd_count = msg->fd_count;
-	(void)asks_answer(&s->asks, msg->id, m.ok ? 0 : -EINVAL, &a);
-	return 0;
+	return asks_answer(&s->asks, msg->id, m.ok ? 0 : -EINVAL, &a) ? 0
+								      : -EPROTO;
 }
 
 static const struct chan_rule rules[] = {

@@ -179,8 +179,7 @@ on_nflog_here(struct chan *c, struct chan_msg *msg, void *arg)
 	};
 
 	(void)c;
-	(void)asks_answer(&s->asks, msg->id, 0, &a);
-	return 0;
+	return asks_answer(&s->asks, msg->id, 0, &a) ? 0 : -EPROTO;
 }
 
 static const struct chan_rule rules[] = {

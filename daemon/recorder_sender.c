@@ -28,6 +28,7 @@ struct sender {
 	struct recorder_senders *all;
 	struct message_recorder_sandbox about;
 	struct bucket bucket;
+	struct bucket gaps;
 	struct chan *chan; /* one of these two */
 	struct event *nflog;
 	int nflog_fd;
@@ -61,7 +62,10 @@ sender_free(struct sender *s)
 static void
 sender_record(struct sender *s, const struct audit_record *record)
 {
-	if (bucket_take(&s->bucket, clock_mono_ms()))
+	struct bucket *b =
+	    record->event == AUDIT_LIFECYCLE ? &s->gaps : &s->bucket;
+
+	if (bucket_take(b, clock_mono_ms()))
 		s->all->cb.on_record(&s->about, record, s->all->cb.arg);
 }
 
@@ -70,7 +74,8 @@ sender_report_overflow(struct sender *s)
 {
 	struct audit_record r = audit_record_init(
 	    s->nflog != NULL ? AUDIT_PACKET : AUDIT_LIFECYCLE);
-	uint64_t refused = bucket_take_refused(&s->bucket);
+	uint64_t refused =
+	    bucket_take_refused(&s->bucket) + bucket_take_refused(&s->gaps);
 	char detail[80];
 
 	if (refused == 0)
@@ -145,6 +150,8 @@ sender_new(struct recorder_senders *all,
 	s->about = *about;
 	s->nflog_fd = -1;
 	bucket_init(&s->bucket, rate, burst, clock_mono_ms());
+	bucket_init(&s->gaps, RECORDER_RATE_GAPS, RECORDER_BURST_GAPS,
+	    clock_mono_ms());
 	LIST_INSERT_HEAD(&all->list, s, entry);
 	all->count++;
 	return s;
@@ -214,6 +221,7 @@ recorder_senders_attach(struct recorder_senders *all,
 		sender_free(s);
 		return -ENOMEM;
 	}
+	chan_take_many(s->chan);
 	sender_tell(s, can_write);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #ifndef TAPWARD_DAEMON_RECORDER_SENDER_H
 #define TAPWARD_DAEMON_RECORDER_SENDER_H
 
+#include "base/message_audit.h"
 #include "base/message_recorder.h"
 
 struct event_base;
@@ -14,6 +15,9 @@ struct recorder_senders;
 /* Records of one sender: sustained a second, and at once. */
 #define RECORDER_RATE_DECISIONS 2000
 #define RECORDER_BURST_DECISIONS 20000
+/* Those in which a sender owns up to what it lost have room of their own. */
+#define RECORDER_RATE_GAPS (1000 / AUDIT_GAP_MS)
+#define RECORDER_BURST_GAPS 10
 #define RECORDER_RATE_PACKETS 20
 #define RECORDER_BURST_PACKETS 100
 /* How often what was above the rate is written down. */

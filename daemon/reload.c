@@ -69,9 +69,9 @@ map(void *arg, struct err *err)
 	struct sandbox *s = arg;
 	int rc = policy_set_map(&s->next);
 
-	return rc != 0 ? rc
-		       : policy_set_check_credentials(&s->next,
-			     s->sv->config->host, err);
+	return rc != 0
+	    ? rc
+	    : policy_set_check_credentials(&s->next, s->sv->config->host, err);
 }
 
 static int
@@ -135,13 +135,20 @@ on_undone(void *arg, int rc, const struct answer *a)
 		log_err("reload", "sandbox=%s: %s", s->state.name, a->text);
 }
 
+/*
+ * Without a gate nobody asks in its name, and dialler and broker may not even
+ * know it: they are told when the next one is connected.
+ */
 static int
 dialler_policy(void *arg, struct err *err)
 {
 	struct sandbox *s = arg;
-	int rc = link_dialler_policy(s, &s->next, on_answer, s);
+	int rc;
 
 	(void)err;
+	if (s->gate == NULL)
+		return 0;
+	rc = link_dialler_policy(s, &s->next, on_answer, s);
 	return rc == 0 ? STEP_WAIT : rc;
 }
 
@@ -151,16 +158,20 @@ dialler_policy_undo(void *arg)
 	struct sandbox *s = arg;
 
 	asks_cancel(&s->sv->services[SERVICE_DIALLER].asks, s);
-	(void)link_dialler_policy(s, &s->policy, on_undone, s);
+	if (s->gate != NULL)
+		(void)link_dialler_policy(s, &s->policy, on_undone, s);
 }
 
 static int
 broker_policy(void *arg, struct err *err)
 {
 	struct sandbox *s = arg;
-	int rc = link_broker_policy(s, &s->next, on_answer, s);
+	int rc;
 
 	(void)err;
+	if (s->gate == NULL)
+		return 0;
+	rc = link_broker_policy(s, &s->next, on_answer, s);
 	return rc == 0 ? STEP_WAIT : rc;
 }
 
@@ -170,7 +181,8 @@ broker_policy_undo(void *arg)
 	struct sandbox *s = arg;
 
 	asks_cancel(&s->sv->services[SERVICE_BROKER].asks, s);
-	(void)link_broker_policy(s, &s->policy, on_undone, s);
+	if (s->gate != NULL)
+		(void)link_broker_policy(s, &s->policy, on_undone, s);
 }
 
 /*
@@ -260,6 +272,12 @@ static const struct step reload_steps[] = {
 	{ STEP_GATE_POLICY, gate_policy, NULL },
 };
 
+static const struct steps_plan reload_plan = {
+	.table = reload_steps,
+	.count = sizeof(reload_steps) / sizeof(reload_steps[0]),
+	.timeout_ms = JOB_RELOAD_MS,
+};
+
 bool
 reload_is_on(const struct sandbox *s)
 {
@@ -315,21 +333,48 @@ on_done(void *arg, int rc, const struct err *err)
 	jobs_after(s);
 }
 
+/* False: it was answered, and jobs_after() is not called. */
+static bool
+begin(struct sandbox *s)
+{
+	s->request = s->waiting.request;
+	s->next.text_fd = steal_fd(&s->waiting.text_fd);
+	sandbox_set_findings(s, (struct span){ NULL, 0 });
+	memcpy(s->next.display_name, s->waiting.display_name,
+	    sizeof(s->next.display_name));
+	if (steps_start(&s->job, &reload_plan, s->sv->base, on_done, s) == 0)
+		return true;
+	policy_set_done(&s->next);
+	answer(s, API_FAILED, "out of memory");
+	return false;
+}
+
+bool
+reload_waiting_start(struct sandbox *s)
+{
+	return s->waiting.text_fd != -1 && begin(s);
+}
+
+void
+reload_waiting_refuse(struct sandbox *s, const char *text)
+{
+	if (s->waiting.text_fd == -1)
+		return;
+	fd_close(&s->waiting.text_fd);
+	link_api_refuse(s->sv, &s->waiting.request, API_UNAVAILABLE, text);
+}
+
 void
 reload_start(struct sandbox *s, const struct message_api_request *m,
     const struct sandbox_request *to, int text_fd)
 {
-	s->request = *to;
-	s->next.text_fd = text_fd;
-	sandbox_set_findings(s, (struct span){ NULL, 0 });
-	(void)snprintf(s->next.display_name, sizeof(s->next.display_name), "%s",
-	    m->display_name);
-	if (steps_start(&s->job, reload_steps,
-		sizeof(reload_steps) / sizeof(reload_steps[0]), s->sv->base,
-		JOB_RELOAD_MS, on_done, s) == 0)
-		return;
-	policy_set_done(&s->next);
-	answer(s, API_FAILED, "out of memory");
+	reload_waiting_refuse(s, "another policy came after it");
+	s->waiting.request = *to;
+	s->waiting.text_fd = text_fd;
+	(void)snprintf(s->waiting.display_name, sizeof(s->waiting.display_name),
+	    "%s", m->display_name);
+	if (!s->job.is_running)
+		(void)begin(s);
 }
 
 void

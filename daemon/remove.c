@@ -14,6 +14,7 @@ remove_sandbox(struct sandbox *s, const char *why)
 		steps_resume(&s->job, -ECANCELED, "the sandbox is removed");
 		return;
 	}
+	reload_waiting_refuse(s, "the sandbox is removed");
 	sandbox_say(s, why);
 	sandbox_free(s);
 }

@@ -40,12 +40,22 @@ static const struct step replace_steps[] = {
 	{ "state", keep, NULL },
 };
 
+static const struct steps_plan replace_plan = {
+	.table = replace_steps,
+	.count = sizeof(replace_steps) / sizeof(replace_steps[0]),
+	.timeout_ms = JOB_REPLACE_MS,
+};
+
 static void
 on_retry(evutil_socket_t fd, short what, void *arg)
 {
+	struct sandbox *s = arg;
+
 	(void)fd;
 	(void)what;
-	replace_start(arg);
+	/* A reload; what comes after it is begun by jobs_after(). */
+	if (!s->job.is_running)
+		replace_start(s);
 }
 
 static void
@@ -86,9 +96,7 @@ void
 replace_start(struct sandbox *s)
 {
 	s->phase = SANDBOX_RESTARTING;
-	if (steps_start(&s->job, replace_steps,
-		sizeof(replace_steps) / sizeof(replace_steps[0]), s->sv->base,
-		JOB_REPLACE_MS, on_done, s) != 0)
+	if (steps_start(&s->job, &replace_plan, s->sv->base, on_done, s) != 0)
 		retry_later(s);
 }
 
@@ -97,6 +105,8 @@ replace_after_death(struct sandbox *s)
 {
 	uint64_t lived_ms = clock_mono_ms() - s->replaced_ms;
 
+	if (s->retry != NULL && evtimer_pending(s->retry, NULL))
+		return;
 	if (lived_ms < REPLACE_STABLE_MS) {
 		s->phase = SANDBOX_RESTARTING;
 		retry_later(s);

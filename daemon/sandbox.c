@@ -43,6 +43,7 @@ sandbox_add(struct supervisor *sv, const char *name)
 	s->wires = WIRES_NONE;
 	s->guest_ns_fd = -1;
 	s->nflog_fd = -1;
+	s->waiting.text_fd = -1;
 	s->retry_ms = JOB_RETRY_MIN_MS;
 	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++)
 		s->gate_fds[i] = -1;
@@ -72,6 +73,7 @@ sandbox_discard(struct sandbox *s)
 	policy_set_done(&s->next);
 	fd_close(&s->guest_ns_fd);
 	fd_close(&s->nflog_fd);
+	fd_close(&s->waiting.text_fd);
 	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++)
 		fd_close(&s->gate_fds[i]);
 	free(s->findings);

@@ -36,6 +36,13 @@ struct sandbox_request {
 	uint32_t api_serial; /* restarts of the api when it asked */
 };
 
+/* A new policy that came while its gate was being replaced. */
+struct sandbox_waiting {
+	struct sandbox_request request;
+	int text_fd; /* -1: none waits */
+	char display_name[API_DISPLAY_NAME_SIZE];
+};
+
 struct sandbox {
 	LIST_ENTRY(sandbox) entry;
 	struct supervisor *sv;
@@ -55,7 +62,8 @@ struct sandbox {
 	struct sandbox_request request;
 	int guest_ns_fd;        /* create: where a veth's other end goes */
 	struct policy_set next; /* create, reload */
-	char *findings;         /* of a compile, for the answer; or NULL */
+	struct sandbox_waiting waiting;
+	char *findings; /* of a compile, for the answer; or NULL */
 	size_t findings_len;
 	int gate_fds[GATE_SOCKET_COUNT]; /* adopt: what its gate gave back */
 	int nflog_fd;            /* adopt: what the recorder gave back */

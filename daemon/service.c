@@ -255,7 +255,7 @@ service_on_done(struct chan *c, struct chan_msg *msg, void *arg)
 	if (rc != 0)
 		return rc;
 	a.text = done.text;
-	/* Nobody waits any more: a sandbox that was removed meanwhile. */
-	(void)asks_answer(&s->asks, msg->id, done.ok ? 0 : -EINVAL, &a);
-	return 0;
+	return asks_answer(&s->asks, msg->id, done.ok ? 0 : -EINVAL, &a)
+	    ? 0
+	    : -EPROTO;
 }

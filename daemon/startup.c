@@ -144,6 +144,12 @@ static const struct step startup_steps[] = {
 	{ STEP_API, api, NULL },
 };
 
+static const struct steps_plan startup_plan = {
+	.table = startup_steps,
+	.count = sizeof(startup_steps) / sizeof(startup_steps[0]),
+	.timeout_ms = STARTUP_MS,
+};
+
 void
 startup_progress(struct supervisor *sv)
 {
@@ -180,9 +186,8 @@ on_started(void *arg, int rc, const struct err *err)
 int
 startup_begin(struct supervisor *sv)
 {
-	return steps_start(&sv->startup, startup_steps,
-	    sizeof(startup_steps) / sizeof(startup_steps[0]), sv->base,
-	    STARTUP_MS, on_started, sv);
+	return steps_start(&sv->startup, &startup_plan, sv->base, on_started,
+	    sv);
 }
 
 /* What cannot change while sandboxes run under it. */

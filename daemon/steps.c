@@ -120,19 +120,18 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 }
 
 int
-steps_start(struct steps *s, const struct step *table, size_t count,
-    struct event_base *base, unsigned int timeout_ms, steps_done *on_done,
-    void *arg)
+steps_start(struct steps *s, const struct steps_plan *plan,
+    struct event_base *base, steps_done *on_done, void *arg)
 {
 	const struct timeval tv = {
-		.tv_sec = (time_t)(timeout_ms / 1000),
-		.tv_usec = (suseconds_t)(timeout_ms % 1000) * 1000,
+		.tv_sec = (time_t)(plan->timeout_ms / 1000),
+		.tv_usec = (suseconds_t)(plan->timeout_ms % 1000) * 1000,
 	};
 
-	assert(!s->is_running && count > 0);
+	assert(!s->is_running && plan->count > 0);
 	*s = (struct steps){
-		.table = table,
-		.count = count,
+		.table = plan->table,
+		.count = plan->count,
 		.is_running = true,
 		.on_done = on_done,
 		.arg = arg,

@@ -31,6 +31,13 @@ struct step {
 	void (*undo)(void *arg);
 };
 
+/* What a job does, in order, and how long it may take in all. */
+struct steps_plan {
+	const struct step *table;
+	size_t count;
+	unsigned int timeout_ms;
+};
+
 struct steps;
 /*
  * Called once: rc 0, or -errno when all is undone, err saying which step
@@ -54,12 +61,11 @@ struct steps {
 
 /*
  * Runs until a step waits or all is over; on_done may be called from inside.
- * A job that waits for longer than timeout_ms in all fails with -ETIMEDOUT.
+ * A job that waits for longer than its time-out fails with -ETIMEDOUT.
  * 0, or -ENOMEM with nothing begun.
  */
-int steps_start(struct steps *s, const struct step *table, size_t count,
-    struct event_base *base, unsigned int timeout_ms, steps_done *on_done,
-    void *arg);
+int steps_start(struct steps *s, const struct steps_plan *plan,
+    struct event_base *base, steps_done *on_done, void *arg);
 /*
  * The step that waits is over: rc 0 or -errno, text NULL or what happened. A
  * failure undoes all. What follows runs in a turn of the loop of its own,

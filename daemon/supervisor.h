@@ -46,6 +46,8 @@ struct supervisor {
 	uint64_t last_generation;
 
 	bool audit_can_write; /* as the recorder last said */
+	/* Why a credential has no value, or a new set was refused; or "". */
+	char credential_fault[API_FAULT_SIZE];
 	uint64_t started_wall_ms;
 	struct steps startup;
 	unsigned int adopting; /* sandboxes that are being taken up */

@@ -136,6 +136,13 @@ on_mended(void *arg, int rc, const struct answer *a)
 		log_warn("wires", "sandbox=%s: %s", s->state.name, a->text);
 }
 
+/* Whoever is away is connected when it comes up. */
+static int
+unless_away(int rc)
+{
+	return rc == -EAGAIN ? 0 : rc;
+}
+
 void
 wires_mend(struct sandbox *s, unsigned int which)
 {
@@ -145,15 +152,12 @@ wires_mend(struct sandbox *s, unsigned int which)
 		which = WIRES_ALL;
 	rc = wires_open(&s->wires, which);
 	if (rc == 0)
-		rc = wires_to_recorder(s);
+		rc = unless_away(wires_to_recorder(s));
 	if (rc == 0 && (which & WIRES_DIALLER) != 0)
-		rc = wires_to_dialler(s, on_mended, s);
-	/* Whoever is away is connected when it comes up. */
-	if (rc == -EAGAIN)
-		rc = 0;
+		rc = unless_away(wires_to_dialler(s, on_mended, s));
 	if (rc == 0 && (which & WIRES_BROKER) != 0)
-		rc = wires_to_broker(s, on_mended, s);
-	if (rc == 0 || rc == -EAGAIN)
+		rc = unless_away(wires_to_broker(s, on_mended, s));
+	if (rc == 0)
 		rc = wires_to_gate(s);
 	if (rc != 0)
 		log_warn("wires", "sandbox=%s: %s", s->state.name,

@@ -26,7 +26,7 @@
 
 struct load {
 	struct sockaddr_in to;
-	const char *name;
+	char *name; /* not const: SSL_set_tlsext_host_name() casts */
 	const char *path;
 	const char *authority; /* of CONNECT, or NULL */
 	SSL_CTX *ctx;

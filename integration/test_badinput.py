@@ -177,7 +177,7 @@ def _():
                 ("[nothing]\nx = y\n", ":1"),
                 (open(w.config, encoding="ascii").read().replace(
                     "policy = none", "policy = /nonexistent.ini"),
-                 "/nonexistent.ini"),
+                 "/nonexistent.ini: No such file or directory; mend it"),
                 (open(w.config, encoding="ascii").read()
                  + "[credential x]\nkind = static\nvalue = plain-secret\n"
                    "host = a.example.com\n", "value")):

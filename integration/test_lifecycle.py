@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 
 from harness import shell
@@ -265,6 +266,64 @@ def _():
     assert works(s), "the old policy stays"
     s.reload(POLICY).ok()
     return f"tunnel ended after {took * 1000:.0f} ms"
+
+
+@claim("a gate that is ended again and again cannot keep its policy: each reload takes, and the next gate has it")
+def _():
+    w, s = world()
+    ended = set()
+    stop = threading.Event()
+
+    def end_it():
+        while not stop.is_set():
+            pid = gate_pid(w, s)
+            if pid and pid not in ended:
+                ended.add(pid)
+                os.kill(pid, signal.SIGKILL)
+
+    ender = threading.Thread(target=end_it)
+    ender.start()
+    took = 0
+    try:
+        until(lambda: len(ended) >= 3, 20, "the gate is ended as it comes")
+        for number in range(12):
+            began = time.monotonic()
+            s.reload(POLICY if number % 2 else NARROW).ok()
+            took = max(took, time.monotonic() - began)
+        s.reload(NARROW).ok()
+    finally:
+        stop.set()
+        ender.join()
+    until(lambda: works(s), 20, "a gate stays")
+    got = s.curl("-i", "https://pass.example.com/")
+    contains(got.out, "no-rule", repr(got))
+    s.reload(POLICY).ok()
+    got = s.curl("--cacert", w.authority.ca, "https://pass.example.com/")
+    contains(got.out, "origin", repr(got))
+    return f"{len(ended)} gates ended, longest reload {took * 1000:.0f} ms"
+
+
+@claim("a reload that comes while a gate is being replaced waits for that, and holds")
+def _():
+    w, s = world()
+    before = gate_pid(w, s)
+    dialler = pid_of(w, "dialler")
+    got = []
+    reload = threading.Thread(target=lambda: got.append(s.reload(NARROW)))
+    os.kill(dialler, signal.SIGSTOP)
+    try:
+        os.kill(before, signal.SIGKILL)
+        until(lambda: gate_pid(w, s) not in (0, before), 20,
+              "another gate waits for the dialler")
+        reload.start()
+        reload.join(0.3)
+        assert reload.is_alive(), f"it was answered: {got}"
+    finally:
+        os.kill(dialler, signal.SIGCONT)
+    reload.join(20)
+    got[0].ok()
+    contains(s.curl("-i", "https://pass.example.com/").out, "no-rule")
+    s.reload(POLICY).ok()
 
 
 @claim("the broker stands still: credential-unavailable, never a bare request")

@@ -13,6 +13,7 @@
 #include <event2/event.h>
 
 #include "base/channel.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/message.h"
 
@@ -44,7 +45,8 @@ struct audit_port {
 	struct event *retry;
 	STAILQ_HEAD(, waiting) line;
 	size_t line_len;
-	uint64_t lost;
+	uint64_t lost;    /* and not told yet */
+	uint64_t told_ms; /* clock_mono_ms() */
 };
 
 bool
@@ -65,9 +67,11 @@ audit_is_behind(const struct gate *g)
 static void
 retry_later(struct audit_port *p)
 {
-	static const struct timeval delay = { 0, RETRY_MS * 1000 };
+	static const struct timeval delay = { 0, RETRY_MS * 1000L };
 
-	(void)event_add(p->retry, &delay);
+	/* Set anew for each record it would never come in a flood of them. */
+	if (!evtimer_pending(p->retry, NULL))
+		(void)event_add(p->retry, &delay);
 }
 
 static void
@@ -108,16 +112,25 @@ send_bytes(struct audit_port *p, uint8_t *bytes, size_t len)
 	return chan_try_send(p->chan, MSG_AUDIT, 0, &body);
 }
 
-/* A gap is itself a record. */
+/*
+ * A gap is itself a record. One at a time, since the recorder takes only so
+ * many of them.
+ */
 static void
 tell_lost(struct audit_port *p)
 {
+	uint64_t now_ms = clock_mono_ms();
 	struct audit_record r = audit_record_init(AUDIT_LIFECYCLE);
 	char text[64];
 	struct wr w = wr_init(text, sizeof(text));
 
 	if (p->lost == 0)
 		return;
+	if (p->told_ms != 0 && now_ms - p->told_ms < AUDIT_GAP_MS) {
+		retry_later(p);
+		return;
+	}
+	p->told_ms = now_ms;
 	wr_fmt(&w, "gate lost %llu records", (unsigned long long)p->lost);
 	r.reason = REASON_AUDIT_UNAVAILABLE;
 	r.detail = (struct span){ w.buf, w.len };

@@ -25,6 +25,8 @@ tapward_library(tapward_test_nameserver
 	LINK tapward_wire tapward_base PkgConfig::EVENT PkgConfig::CMOCKA)
 tapward_unit_test(dialler
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
+tapward_unit_test(dialler_bounds
+	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_address LINK tapward_dialler_lib)
 tapward_unit_test(dialler_cache LINK tapward_dialler_lib)
 tapward_unit_test(dialler_connect LINK tapward_dialler_lib)

@@ -1,7 +1,8 @@
 /*
  * A sandbox's channels and policy, see dialler_sandbox.h. A gate that breaks
  * the protocol loses its channel, and with it the way out; other sandboxes do
- * not notice.
+ * not notice. One that does not read its answers is not read: what it holds of
+ * our descriptors is bounded by the dials that may be open at once.
  */
 #include "proxy/dialler_sandbox.h"
 
@@ -133,7 +134,10 @@ open_channels(struct dialler_sandbox *s, int *fds)
 	    on_recorder_closed, s);
 	/* It says so at once if its sink cannot. */
 	s->recorder_can_write = true;
-	return s->gate == NULL || s->recorder == NULL ? -ENOMEM : 0;
+	if (s->gate == NULL || s->recorder == NULL)
+		return -ENOMEM;
+	chan_answer_first(s->gate);
+	return 0;
 }
 
 int

@@ -19,6 +19,9 @@ static const struct exchange_step {
 	unsigned int next;
 } steps[] = {
 	[EXCHANGE_JUDGE] = { "judge",
+	    TO(EXCHANGE_GRANTS) | TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) |
+		TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
+	[EXCHANGE_GRANTS] = { "grants",
 	    TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) |
 		TO(EXCHANGE_OVER) },
 	[EXCHANGE_LEASE] = { "lease",
@@ -34,6 +37,7 @@ static const struct exchange_step {
 static_assert(sizeof(steps) / sizeof(steps[0]) == EXCHANGE_STATES,
     "each state has a row");
 
+static void await_grants(struct exchange *x);
 static void ask_lease(struct exchange *x);
 
 void
@@ -243,7 +247,7 @@ check(struct exchange *x, const struct http_request *req, const char **detail)
 	/* It echoes what it was sent, credentials too (RFC 9110 9.3.8). */
 	if (req->known_method == HTTP_METHOD_TRACE)
 		return REASON_METHOD;
-	return REASON_NONE;
+	return exchange_check_override(x, req, detail);
 }
 
 static enum reason
@@ -256,9 +260,22 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 		return REASON_ASK_TIMEOUT;
 	if (x->is_websocket)
 		return REASON_WEBSOCKET;
-	if (v->credential[0] != '\0' && x->front.scheme != SCHEME_HTTPS)
+	/* Of the broker one method is asked for: there must not be two. */
+	if (v->credential[0] != '\0' &&
+	    (x->front.scheme != SCHEME_HTTPS || x->as_method[0] != '\0'))
 		return REASON_CREDENTIAL_MISUSE;
 	return REASON_NONE;
+}
+
+/* The grants are known: nothing of the guest's own is left that may not go. */
+static void
+go_out(struct exchange *x)
+{
+	exchange_strip_granted(x);
+	if (x->has_credential)
+		ask_lease(x);
+	else
+		exchange_connect(x, NULL);
 }
 
 static void
@@ -292,10 +309,10 @@ begin(struct exchange *x, const struct http_request *req)
 		return;
 	}
 	set_timer(x, x->gate->limits.relay_idle_timeout_ms);
-	if (x->has_credential)
-		ask_lease(x);
+	if (lease_grants(x->gate) == NULL)
+		await_grants(x);
 	else
-		exchange_connect(x, NULL);
+		go_out(x);
 }
 
 int
@@ -343,7 +360,35 @@ exchange_open(struct exchange *x)
 		x->ops->want_body(x->arg);
 }
 
-/* --- the credential --- */
+/* --- what is granted, and the credential --- */
+
+static void
+refuse_untold(struct exchange *x)
+{
+	exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
+	    "the broker has not said what is granted");
+}
+
+static void
+on_grants(const struct message_lease *told, void *arg)
+{
+	struct exchange *x = arg;
+
+	x->lease = NULL;
+	if (told->reason != REASON_NONE)
+		refuse_untold(x);
+	else
+		go_out(x);
+}
+
+static void
+await_grants(struct exchange *x)
+{
+	exchange_enter(x, EXCHANGE_GRANTS);
+	x->lease = lease_await_grants(x->gate, on_grants, x);
+	if (x->lease == NULL)
+		refuse_untold(x);
+}
 
 static void
 on_lease(const struct message_lease *lease, void *arg)
@@ -424,7 +469,9 @@ exchange_up(struct exchange *x, struct span data)
 void
 exchange_up_trailers(struct exchange *x, const struct http_fields *f)
 {
-	if (x->state == EXCHANGE_OPEN)
+	/* Where anything is granted, no field that was not looked through. */
+	if (x->state == EXCHANGE_OPEN &&
+	    !grants_have(lease_grants(x->gate), x->host, x->port))
 		origin_send_trailers(x->origin, f);
 }
 

@@ -8,8 +8,9 @@
  * directions may come from inside each other; an exchange that is over is
  * buried (proxy/pool.h), so that none of them is left with freed memory.
  *
- * States: JUDGE, LEASE (asks the broker), CONNECT (dials, TLS), OPEN (head
- * sent; bodies go both ways), OVER. exchange_enter() is the only writer.
+ * States: JUDGE, GRANTS (the broker has not yet said what a guest may not
+ * bring), LEASE (asks the broker), CONNECT (dials, TLS), OPEN (head sent;
+ * bodies go both ways), OVER. exchange_enter() is the only writer.
  */
 #ifndef TAPWARD_PROXY_EXCHANGE_H
 #define TAPWARD_PROXY_EXCHANGE_H

@@ -34,7 +34,8 @@ static bool
 is_withheld(const struct exchange *x, struct span name)
 {
 	if (span_is_case(name, "alt-svc") ||
-	    span_is_case(name, "tapward-reason"))
+	    span_is_case(name, "tapward-reason") ||
+	    span_is_case(name, "proxy-status"))
 		return true;
 	return x->has_credential &&
 	    (http_name_aliases(name, "set-cookie") ||

@@ -15,6 +15,7 @@
 
 enum exchange_state {
 	EXCHANGE_JUDGE,
+	EXCHANGE_GRANTS,
 	EXCHANGE_LEASE,
 	EXCHANGE_CONNECT,
 	EXCHANGE_OPEN,
@@ -43,6 +44,7 @@ struct exchange {
 
 	/* the request */
 	char method[METHOD_NAME_SIZE];
+	char as_method[METHOD_NAME_SIZE]; /* an origin may read it so, or "" */
 	enum http_method known_method;
 	char host[HOST_NAME_SIZE];
 	uint16_t port;
@@ -112,6 +114,8 @@ void exchange_stop_waiting(struct exchange *x);
  * 0, -ENOMEM, or -EMSGSIZE for what cannot be written.
  */
 int exchange_write_head(struct exchange *x, const struct http_request *req);
+/* Takes the fields out of x->head that no guest may send to its host. */
+void exchange_strip_granted(struct exchange *x);
 /* Takes the fields out of x->head that this lease strips. */
 void exchange_strip_head(struct exchange *x, const struct message_lease *l);
 /*
@@ -119,6 +123,9 @@ void exchange_strip_head(struct exchange *x, const struct message_lease *l);
  * REASON_HOST_MISMATCH or REASON_BAD_REQUEST, and why.
  */
 enum reason exchange_check_authority(struct exchange *x,
+    const struct http_request *req, const char **ret_detail);
+/* Keeps as_method; *ret_detail as above. */
+enum reason exchange_check_override(struct exchange *x,
     const struct http_request *req, const char **ret_detail);
 struct verdict exchange_judge(const struct exchange *x);
 void exchange_keep_verdict(struct exchange *x, const struct verdict *v);

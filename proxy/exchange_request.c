@@ -10,6 +10,7 @@
 
 #include "wire/http_write.h"
 #include "wire/path.h"
+#include "wire/token.h"
 
 static uint16_t
 usual_port(enum scheme s)
@@ -59,15 +60,38 @@ exchange_check_authority(struct exchange *x, const struct http_request *req,
 	return REASON_NONE;
 }
 
-struct verdict
-exchange_judge(const struct exchange *x)
+enum reason
+exchange_check_override(struct exchange *x, const struct http_request *req,
+    const char **ret_detail)
+{
+	const struct http_field *f = http_method_override(&req->fields, 0);
+
+	if (f == NULL)
+		return REASON_NONE;
+	*ret_detail = "it asks for another method in an unclear way";
+	if (http_method_override(&req->fields, 1) != NULL ||
+	    !token_is(f->value) || f->value.len >= METHOD_NAME_SIZE)
+		return REASON_BAD_REQUEST;
+	/* In capitals, as whoever looks at it writes it. */
+	for (size_t i = 0; i < f->value.len; i++) {
+		uint8_t c = f->value.ptr[i];
+
+		x->as_method[i] =
+		    (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+	}
+	*ret_detail = "";
+	return REASON_NONE;
+}
+
+static struct verdict
+judge_method(const struct exchange *x, const char *method)
 {
 	struct path_reading reading = path_read(x->path);
 	struct policy_request req = {
 		.host = x->host,
 		.port = x->port,
 		.scheme = x->front.scheme,
-		.method = span_of(x->method),
+		.method = span_of(method),
 		.path = x->path,
 		.query = x->query,
 		.has_query = x->has_query,
@@ -77,6 +101,18 @@ exchange_judge(const struct exchange *x)
 	};
 
 	return policy_judge_request(&x->gate->pair, &req);
+}
+
+/* Both methods have to be allowed when an origin may read another. */
+struct verdict
+exchange_judge(const struct exchange *x)
+{
+	struct verdict v = judge_method(x, x->method), other;
+
+	if (x->as_method[0] == '\0' || v.action == ACTION_DENY)
+		return v;
+	other = judge_method(x, x->as_method);
+	return other.action < v.action ? other : v;
 }
 
 void
@@ -93,11 +129,16 @@ exchange_keep_verdict(struct exchange *x, const struct verdict *v)
 	    v->credential);
 }
 
-/* Answers to a request with a credential must be readable to the scan. */
+/*
+ * Answers to a request with a credential must be readable to the scan: not
+ * compressed, and not in parts between which an echo could be split.
+ */
 static bool
 is_for_the_scan(struct span name)
 {
-	return span_is_case(name, "accept-encoding");
+	return span_is_case(name, "accept-encoding") ||
+	    http_name_aliases(name, "range") ||
+	    http_name_aliases(name, "if-range");
 }
 
 static bool
@@ -186,8 +227,30 @@ name_of(struct span line)
 	return (struct span){ line.ptr, (size_t)(colon - line.ptr) };
 }
 
-void
-exchange_strip_head(struct exchange *x, const struct message_lease *l)
+/* Of field names: is this one of those that go? */
+typedef bool strips_name(const struct exchange *x,
+    const struct message_lease *l, struct span name);
+
+static bool
+strips_for_grant(const struct exchange *x, const struct message_lease *l,
+    struct span name)
+{
+	(void)l;
+	return inject_is_stripped(name) ||
+	    grants_strip(lease_grants(x->gate), x->host, x->port, name);
+}
+
+static bool
+strips_for_lease(const struct exchange *x, const struct message_lease *l,
+    struct span name)
+{
+	(void)x;
+	return inject_is_stripped_by(l, name);
+}
+
+static void
+strip_head(struct exchange *x, strips_name *strips,
+    const struct message_lease *l)
 {
 	struct span all = buf_span(&x->head);
 	size_t at = line_len(all); /* the request line stays */
@@ -198,7 +261,7 @@ exchange_strip_head(struct exchange *x, const struct message_lease *l)
 		struct span line = { all.ptr + at, all.len - at };
 
 		line.len = line_len(line);
-		if (!inject_is_stripped_by(l, name_of(line))) {
+		if (!strips(x, l, name_of(line))) {
 			memmove(x->head.ptr + x->head.at + kept, line.ptr,
 			    line.len);
 			kept += line.len;
@@ -206,4 +269,17 @@ exchange_strip_head(struct exchange *x, const struct message_lease *l)
 		at += line.len;
 	}
 	x->head.len = kept;
+}
+
+void
+exchange_strip_granted(struct exchange *x)
+{
+	if (grants_have(lease_grants(x->gate), x->host, x->port))
+		strip_head(x, strips_for_grant, NULL);
+}
+
+void
+exchange_strip_head(struct exchange *x, const struct message_lease *l)
+{
+	strip_head(x, strips_for_lease, l);
 }

@@ -475,6 +475,7 @@ after_exchange(struct h1_guest *h)
 	if (h->state == H1_WAIT && h->keeps && !h->is_cut) {
 		h1_guest_enter(h, H1_HEAD);
 		h->scan = (struct http_scan){ .at = 0 };
+		h->method = HTTP_METHOD_OTHER; /* what comes may be no head */
 		h1_guest_set_deadline(h, h->gate->limits.idle_timeout_ms);
 		return;
 	}

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "proxy/audit.h"
@@ -143,10 +144,11 @@ h2_link_read(struct h2_link *l)
 		if (r != STREAM_OK)
 			return r;
 		l->bytes += len;
-		if (!feed(l, room, len)) {
-			l->is_failed = true;
+		l->is_failed = !feed(l, room, len);
+		if (l->is_secret)
+			explicit_bzero(room, len);
+		if (l->is_failed)
 			return STREAM_FAILED;
-		}
 	} while (stream_has_more(l->stream));
 	return STREAM_AGAIN;
 }

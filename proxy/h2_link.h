@@ -30,6 +30,7 @@ struct h2_link {
 	struct stream *stream; /* borrowed */
 	nghttp2_session *session;
 	struct buf out;
+	bool is_secret; /* what comes in may repeat a credential */
 	struct bucket glitches;
 	struct event hold;  /* until it is read from again */
 	uint64_t bytes;     /* read and written so far */

@@ -176,17 +176,40 @@ put_out(struct h2_origin *c)
 	c->is_dead = c->is_dead || c->stream_count > 0;
 }
 
-static void
-wait_idle(struct h2_origin *c)
+/* How long it may wait for another stream; 0: it may not. */
+static uint32_t
+idle_ms(const struct h2_origin *c)
 {
 	uint32_t ms = c->gate->limits.idle_timeout_ms;
-	struct timeval tv;
+	uint64_t now = clock_boot_ms(), end = c->lease_ends_boot_ms;
 
 	if (ms > IDLE_MAX_MS)
 		ms = IDLE_MAX_MS;
-	tv = (struct timeval){ .tv_sec = ms / 1000,
+	if (c->key.credential[0] == '\0')
+		return ms;
+	if (end <= now)
+		return 0;
+	return end - now < ms ? (uint32_t)(end - now) : ms;
+}
+
+static void
+wait_idle(struct h2_origin *c)
+{
+	uint32_t ms = idle_ms(c);
+	struct timeval tv = { .tv_sec = ms / 1000,
 		.tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
 	(void)event_add(&c->timer, &tv);
+}
+
+void
+h2_origin_note_lease(struct origin *o)
+{
+	struct h2_origin *c = o->h2;
+
+	o->in.is_secret = true;
+	if (o->injection.ends_boot_ms > c->lease_ends_boot_ms)
+		c->lease_ends_boot_ms = o->injection.ends_boot_ms;
 }
 
 static void
@@ -225,7 +248,8 @@ take_over(struct h2_origin *c, struct origin *o)
 	o->has_stream = false;
 	tls_origin_move(c->stream.ssl, &c->tls, &o->tls, c->key.host);
 	h2_link_init(&c->h2, c->gate, &c->stream);
-	c->h2.out.is_secret = c->key.credential[0] != '\0';
+	c->h2.is_secret = c->key.credential[0] != '\0';
+	c->h2.out.is_secret = c->h2.is_secret;
 	c->is_readable = true;
 	c->window_left = WINDOW_MORE_MAX;
 	c->moved_ms = clock_mono_ms();
@@ -301,6 +325,23 @@ h2_origins_flush(struct gate *g)
 
 	TAILQ_FOREACH(c, pool_h2(g), link)
 	{
+		c->is_draining = true;
+		h2_origin_kick(c);
+	}
+}
+
+void
+h2_origins_revoke(struct gate *g, const char *credential)
+{
+	struct h2_origin *c;
+
+	TAILQ_FOREACH(c, pool_h2(g), link)
+	{
+		const char *carried = c->key.credential;
+
+		if (credential == NULL ? *carried == '\0'
+				       : strcmp(carried, credential) != 0)
+			continue;
 		c->is_draining = true;
 		h2_origin_kick(c);
 	}

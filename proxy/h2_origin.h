@@ -37,6 +37,8 @@ void h2_origin_leave(struct origin *o);
 
 /* No new streams on those there are; idle ones end. */
 void h2_origins_flush(struct gate *g);
+/* The same for those that carry this credential; NULL: that carry any. */
+void h2_origins_revoke(struct gate *g, const char *credential);
 /* Ends all, for good. */
 void h2_origins_free(struct gate *g);
 

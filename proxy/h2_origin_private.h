@@ -24,6 +24,12 @@ struct h2_origin {
 	struct event kick;
 	uint64_t moved_ms; /* bytes came */
 
+	/*
+	 * When the last lease ends that was sent on it, CLOCK_BOOTTIME: its
+	 * tables may hold what an origin repeated.
+	 */
+	uint64_t lease_ends_boot_ms;
+
 	struct origin_streams streams;
 	size_t stream_count;
 	size_t window_left; /* that streams may have more than usual */
@@ -42,6 +48,8 @@ void h2_origin_answer_run(struct origin *o);
 /* --- h2_origin.c --- */
 /* Runs it when the callback that is running has returned. */
 void h2_origin_kick(struct h2_origin *c);
+/* o sends what a lease gave: nothing of it is kept beyond its end. */
+void h2_origin_note_lease(struct origin *o);
 /* Takes o off its connection without a word to anybody. */
 void h2_origin_detach(struct origin *o);
 

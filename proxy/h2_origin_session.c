@@ -196,8 +196,11 @@ on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
 	struct origin *o = find(session, frame->hd.stream_id);
 
 	(void)arg;
-	if (o != NULL)
-		h2_head_done(&o->head);
+	if (o == NULL)
+		return 0;
+	h2_head_done(&o->head);
+	/* As what is behind it: an origin may repeat a credential. */
+	o->head.text.is_secret = o->in.is_secret;
 	return 0;
 }
 

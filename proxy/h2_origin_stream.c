@@ -80,8 +80,10 @@ h2_origin_send_head(struct origin *o, const struct origin_request *r)
 	struct span line = { NULL, 0 };
 	struct h2_nv nv;
 
-	if (r->has_credential)
+	if (r->has_credential) {
 		line = secret_span(&o->injection.line);
+		h2_origin_note_lease(o);
+	}
 	h2_nv_init(&nv);
 	h2_nv_request(&nv, r, o->key.scheme, line);
 	o->stream_id = nghttp2_submit_request(o->h2->h2.session, NULL, nv.at,

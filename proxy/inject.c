@@ -260,6 +260,7 @@ injection_set(struct injection *in, const struct message_lease *lease,
 		return rc;
 	}
 	in->lease_id = lease->lease_id;
+	in->ends_boot_ms = lease->expires_boot_ms;
 	in->has_guest_pair = guest_authorization.len > 0;
 	return 0;
 }
@@ -270,5 +271,6 @@ injection_done(struct injection *in)
 	secret_done(&in->line);
 	scan_forms_done(&in->forms);
 	in->lease_id = 0;
+	in->ends_boot_ms = 0;
 	in->has_guest_pair = false;
 }

@@ -20,6 +20,7 @@
 /* One lease, ready to be sent. Zeroed: none. */
 struct injection {
 	uint64_t lease_id;       /* 0: none */
+	uint64_t ends_boot_ms;   /* the lease's end, CLOCK_BOOTTIME */
 	bool has_guest_pair;     /* made from a guest's Basic, too */
 	struct secret line;      /* "authorization: Bearer ...\r\n" */
 	struct scan_forms forms; /* what an answer must not repeat */

@@ -4,6 +4,11 @@ tapward_library(tapward_roots
 	SOURCES roots.c
 	LINK tapward_base PkgConfig::SSL PkgConfig::CRYPTO)
 
+# For the core, which hears of them, and the exchange, which asks.
+tapward_library(tapward_grants
+	SOURCES grants.c
+	LINK tapward_wire tapward_base)
+
 tapward_library(tapward_x509
 	SOURCES x509_make.c
 	LINK PkgConfig::CRYPTO)
@@ -43,7 +48,8 @@ tapward_library(tapward_inspect
 		tls_guest.c
 		tls_leaf.c
 		tls_origin.c
-	LINK tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
+	LINK tapward_grants tapward_roots tapward_x509 tapward_conf
+		tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
 		PkgConfig::NGHTTP2)
 
@@ -64,7 +70,8 @@ tapward_library(tapward_inspect_fixture
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
 		PkgConfig::CMOCKA)
 
-foreach(module buf deny exchange exchange_ends h2_ends h2_matrix h2_origin h2_rows inject inspect scan smuggling tls)
+foreach(module buf deny exchange exchange_ends grants h2_ends h2_matrix
+		h2_origin h2_rows inject inspect scan smuggling tls)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_broker.h"
+#include "proxy/pool.h"
 
 #define AREA "lease"
 /* Each takes locked pages; a policy that names more asks anew each time. */
@@ -44,7 +45,7 @@ TAILQ_HEAD(kept_line, kept);
 struct lease_wait {
 	TAILQ_ENTRY(lease_wait) link;
 	struct lease_port *port;
-	uint32_t id;       /* 0: never sent */
+	uint32_t id;       /* 0: never sent, or it waits for the grants */
 	uint64_t until_ms; /* clock_mono_ms() */
 	bool has_failed;   /* in port->failed */
 	uint64_t forgets;  /* port->forgets when it was asked */
@@ -65,6 +66,7 @@ struct lease_port {
 	struct kept_line kept;   /* oldest first */
 	size_t kept_count;
 	uint64_t forgets; /* how often something was to be forgotten */
+	struct grants *grants;
 };
 
 static bool
@@ -297,6 +299,34 @@ lease_get(struct gate *g, const struct message_lease_request *req,
 	return w;
 }
 
+const struct grants *
+lease_grants(const struct gate *g)
+{
+	const struct lease_port *p = g->broker;
+
+	return p != NULL && grants_are_known(p->grants) ? p->grants : NULL;
+}
+
+struct lease_wait *
+lease_await_grants(struct gate *g, lease_done *done, void *arg)
+{
+	struct lease_port *p = g->broker;
+	struct lease_wait *w = p == NULL ? NULL : calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	*w = (struct lease_wait){ .port = p,
+		.until_ms = clock_mono_ms() + g->limits.connect_timeout_ms,
+		.done = done,
+		.arg = arg };
+	if (p->chan != NULL)
+		TAILQ_INSERT_TAIL(&p->open, w, link);
+	else
+		fail_later(w);
+	arm(p);
+	return w;
+}
+
 void
 lease_cancel(struct lease_wait *w)
 {
@@ -317,6 +347,7 @@ forget(struct lease_port *p, const char *credential)
 	else
 		while (!TAILQ_EMPTY(&p->kept))
 			kept_drop(p, TAILQ_FIRST(&p->kept));
+	pool_revoke(p->gate, credential);
 }
 
 void
@@ -369,7 +400,8 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 		lease =
 		    (struct message_lease){ .reason =
 						REASON_CREDENTIAL_UNAVAILABLE };
-	w = rd_done(&msg->body) ? find(p, msg->id) : NULL;
+	/* 0 is no question's: those wait for the grants. */
+	w = rd_done(&msg->body) && msg->id != 0 ? find(p, msg->id) : NULL;
 	if (w != NULL) {
 		TAILQ_REMOVE(&p->open, w, link);
 		serve(p, w, &lease);
@@ -392,9 +424,39 @@ on_revoked(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_grant(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct lease_port *p = arg;
+
+	(void)c;
+	return grants_on_grant(p->grants, &msg->body);
+}
+
+/* A callee may cancel the wait of another: looked for anew each time. */
+static int
+on_grants_whole(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	static const struct message_lease told = { .reason = REASON_NONE };
+	struct lease_port *p = arg;
+	struct lease_wait *w;
+	int rc = grants_on_whole(p->grants, &msg->body);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	while ((w = find(p, 0)) != NULL) {
+		TAILQ_REMOVE(&p->open, w, link);
+		tell(w, &told);
+	}
+	return 0;
+}
+
 static const struct chan_rule rules[] = {
 	{ MSG_LEASE, LEASE_BODY_MAX_BYTES, 0, 0, on_lease },
 	{ MSG_LEASE_REVOKED, MESSAGE_SMALL_BYTES, 0, 0, on_revoked },
+	{ MSG_GRANT, GRANT_BODY_MAX_BYTES, 0, 0, on_grant },
+	{ MSG_GRANTS_WHOLE, MESSAGE_SMALL_BYTES, 0, 0, on_grants_whole },
 };
 
 static void
@@ -408,6 +470,7 @@ fail_all(struct lease_port *p)
 	}
 	/* A broker that is gone cannot say that a lease was revoked. */
 	forget(p, NULL);
+	grants_forget_next(p->grants);
 	arm(p);
 }
 
@@ -435,8 +498,9 @@ port_new(struct gate *g)
 	TAILQ_INIT(&p->kept);
 	p->timer = evtimer_new(g->base, on_timer, p);
 	p->sweep = evtimer_new(g->base, on_sweep, p);
+	p->grants = grants_new();
 	g->broker = p;
-	if (p->timer == NULL || p->sweep == NULL) {
+	if (p->timer == NULL || p->sweep == NULL || p->grants == NULL) {
 		lease_port_free(g);
 		return NULL;
 	}
@@ -490,6 +554,7 @@ lease_port_free(struct gate *g)
 		event_free(p->timer);
 	if (p->sweep != NULL)
 		event_free(p->sweep);
+	grants_free(p->grants);
 	free(p);
 	g->broker = NULL;
 }

@@ -1,13 +1,14 @@
 /*
- * The gate's side of the broker: a credential for one request. A lease is
- * kept only until its end and only if it serves any request; else each
- * request asks anew.
+ * The gate's side of the broker: a credential for one request, and what the
+ * sandbox is granted. A lease is kept only until its end and only if it serves
+ * any request; else each request asks anew.
  */
 #ifndef TAPWARD_PROXY_LEASE_H
 #define TAPWARD_PROXY_LEASE_H
 
 #include "base/message_lease.h"
 #include "proxy/gate.h"
+#include "proxy/grants.h"
 
 struct lease_wait;
 
@@ -26,6 +27,20 @@ struct lease_wait *lease_get(struct gate *g,
     const struct message_lease_request *req, lease_done *done, void *arg,
     bool *ret_is_done);
 void lease_cancel(struct lease_wait *w); /* NULL is fine */
+
+/*
+ * NULL until the broker has told them once; nothing may go to an origin
+ * before. While a broker is away, what the last one told holds: names are no
+ * secret, and to forget them would let a guest's own key through.
+ */
+const struct grants *lease_grants(const struct gate *g);
+/*
+ * Calls done later, from the loop: REASON_NONE when the grants were told,
+ * else REASON_CREDENTIAL_UNAVAILABLE as for lease_get(). The rest of what done
+ * gets is of no use. NULL when memory is short.
+ */
+struct lease_wait *lease_await_grants(struct gate *g, lease_done *done,
+    void *arg);
 /* Wipes every lease held: a reload, a revocation. */
 void lease_forget_all(struct gate *g);
 

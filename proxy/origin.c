@@ -224,6 +224,9 @@ start_tls(struct origin *o)
 		    "out of memory", false);
 		return;
 	}
+	/* What an origin repeats stays in no buffer of the library's. */
+	if (o->key.credential[0] != '\0')
+		(void)SSL_set_options(ssl, SSL_OP_CLEANSE_PLAINTEXT);
 	stream_init(&o->stream, o->gate->base, o->fd, ssl, on_stream_ready, o);
 	o->has_stream = true;
 	o->state = ORIGIN_TLS;
@@ -260,6 +263,7 @@ origin_connect(struct origin *o, struct exchange *x)
 {
 	assert(o->state == ORIGIN_NEW);
 	o->x = x;
+	o->revocations = pool_revocations(o->gate);
 	o->state = ORIGIN_DIAL;
 	o->dial = dial_start(o->gate, o->key.host, o->key.port, o->key.scheme,
 	    on_dialed, o);
@@ -301,6 +305,7 @@ origin_adopt(struct origin *o, struct exchange *x)
 	assert(o->state == ORIGIN_IDLE);
 	(void)event_del(&o->timer);
 	o->x = x;
+	o->revocations = pool_revocations(o->gate);
 	o->state = ORIGIN_READY;
 	o->was_idle = true;
 }
@@ -343,6 +348,8 @@ origin_send_head(struct origin *o, const struct origin_request *r)
 		return h2_origin_send_head(o, r);
 	/* From here on what leaves the buffer is wiped. */
 	o->out.is_secret = r->has_credential;
+	/* An origin may repeat it. */
+	o->in.is_secret = r->has_credential;
 	rc = buf_append(&o->out, r->head);
 	if (rc == 0 && r->has_credential)
 		rc = buf_append(&o->out, line);
@@ -477,17 +484,20 @@ origin_resume(struct origin *o)
 	origin_answer_run(o);
 }
 
-/*
- * An idle one may send a session ticket; anything else is its end, or an
- * answer to nothing.
- */
-static void
-read_idle(struct origin *o)
+bool
+origin_is_quiet(struct origin *o)
 {
 	uint8_t byte;
 	size_t len;
 
-	if (stream_read(&o->stream, &byte, sizeof(byte), &len) == STREAM_AGAIN)
+	return stream_read(&o->stream, &byte, sizeof(byte), &len) ==
+	    STREAM_AGAIN;
+}
+
+static void
+read_idle(struct origin *o)
+{
+	if (origin_is_quiet(o))
 		return;
 	pool_drop(o->gate, o);
 	origin_free(o);
@@ -531,12 +541,32 @@ may_serve_again(const struct origin *o)
 	    o->in.len == 0 && !stream_has_more(&o->stream);
 }
 
+/*
+ * How long it may wait for another exchange. One that carries a credential is
+ * closed when the lease ends, or at once when any was revoked since it was
+ * given away: it holds the value as long as it is there.
+ */
+static uint32_t
+idle_ms(const struct origin *o)
+{
+	uint32_t ms = o->gate->limits.idle_timeout_ms;
+	uint64_t now = clock_boot_ms(), end = o->injection.ends_boot_ms;
+
+	if (ms > IDLE_MAX_MS)
+		ms = IDLE_MAX_MS;
+	if (o->injection.lease_id == 0)
+		return ms;
+	if (end <= now || o->revocations != pool_revocations(o->gate))
+		return 0;
+	return end - now < ms ? (uint32_t)(end - now) : ms;
+}
+
 void
 origin_release(struct origin *o)
 {
-	uint32_t ms = o->gate->limits.idle_timeout_ms;
+	uint32_t ms = idle_ms(o);
 
-	if (!may_serve_again(o)) {
+	if (ms == 0 || !may_serve_again(o)) {
 		origin_free(o);
 		return;
 	}
@@ -546,6 +576,6 @@ origin_release(struct origin *o)
 	o->state = ORIGIN_IDLE;
 	o->idle_since_ms = clock_mono_ms();
 	stream_set_reading(&o->stream, true);
-	set_timer(o, ms < IDLE_MAX_MS ? ms : IDLE_MAX_MS);
+	set_timer(o, ms);
 	pool_put(o->gate, o);
 }

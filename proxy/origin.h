@@ -39,6 +39,11 @@ struct injection *origin_injection(struct origin *o);
 const char *origin_address(const struct origin *o);
 /* How long it has been idle in the pool. */
 uint64_t origin_idle_ms(const struct origin *o);
+/*
+ * Of an idle one: false when it has ended, or has said what nobody asked for.
+ * A session ticket is neither.
+ */
+bool origin_is_quiet(struct origin *o);
 /* The pool's links. */
 struct origin **origin_next(struct origin *o);
 struct origin **origin_prev(struct origin *o);

@@ -42,6 +42,7 @@ struct origin {
 	struct origin_key key;
 	struct origin *next, *prev;
 	uint32_t policy_generation;
+	uint32_t revocations; /* when it was given to x */
 	enum origin_state state;
 	struct exchange *x; /* NULL while idle */
 	struct injection injection;

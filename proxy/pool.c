@@ -18,6 +18,7 @@ struct pool {
 	struct event *wake;
 	struct origin *newest, *oldest;
 	size_t count;
+	uint32_t revocations;
 	struct grave *graves;
 	struct event *burial;
 };
@@ -148,14 +149,18 @@ pool_take(struct gate *g, const struct origin_key *key, uint64_t idle_max_ms)
 	while (o != NULL) {
 		struct origin *older = *origin_next(o);
 
-		if (origin_policy_generation(o) != g->policy_generation) {
+		bool is_current =
+		    origin_policy_generation(o) == g->policy_generation;
+		bool fits = is_current && pool_key_is(origin_key(o), key) &&
+		    origin_idle_ms(o) < idle_max_ms;
+
+		if (fits || !is_current)
 			unlink_origin(g->pool, o);
-			origin_free(o);
-		} else if (pool_key_is(origin_key(o), key) &&
-		    origin_idle_ms(o) < idle_max_ms) {
-			unlink_origin(g->pool, o);
+		/* Its event may be due: what it said would be our answer. */
+		if (fits && origin_is_quiet(o))
 			return o;
-		}
+		if (fits || !is_current)
+			origin_free(o);
 		o = older;
 	}
 	return NULL;
@@ -198,6 +203,34 @@ pool_flush(struct gate *g)
 		origin_free(o);
 	}
 	h2_origins_flush(g);
+}
+
+void
+pool_revoke(struct gate *g, const char *credential)
+{
+	struct origin *o = g->pool == NULL ? NULL : g->pool->newest;
+
+	if (g->pool != NULL)
+		g->pool->revocations++;
+	while (o != NULL) {
+		struct origin *older = *origin_next(o);
+		const char *carried = origin_key(o)->credential;
+
+		if (credential == NULL ? *carried != '\0'
+				       : strcmp(carried, credential) == 0) {
+			unlink_origin(g->pool, o);
+			origin_free(o);
+		}
+		o = older;
+	}
+	if (g->pool != NULL)
+		h2_origins_revoke(g, credential);
+}
+
+uint32_t
+pool_revocations(const struct gate *g)
+{
+	return g->pool->revocations;
 }
 
 size_t

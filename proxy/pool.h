@@ -48,6 +48,14 @@ void pool_put(struct gate *g, struct origin *o);
 void pool_drop(struct gate *g, struct origin *o);
 /* Ends all idle ones. */
 void pool_flush(struct gate *g);
+/*
+ * A lease was revoked: ends the idle ones that carry this credential, or, if it
+ * is NULL, any. They hold its value. A busy one must not come back: it was
+ * given to its exchange before pool_revocations() changed. Before pool_new()
+ * there is nothing to do.
+ */
+void pool_revoke(struct gate *g, const char *credential);
+uint32_t pool_revocations(const struct gate *g);
 size_t pool_count(const struct gate *g);
 
 /* Embedded in what is buried. */

@@ -15,6 +15,11 @@
 /* Bytes that are hashed together; no form is shorter. */
 #define BLOCK 3
 #define SHIFT_MAX 255
+/*
+ * Secrets whose base64 is looked for in escaped spellings, too: passwords and
+ * keys. Longer ones are mostly base64 themselves, and locked memory is scarce.
+ */
+#define ESCAPED_BASE64_MAX 512
 
 static size_t
 hash(const uint8_t *p)
@@ -116,24 +121,130 @@ fill_shift(struct scan_forms *f)
 	}
 }
 
+/*
+ * Writers that an echo goes through write some bytes otherwise: encodeURI() and
+ * urllib keep a slash that encodeURIComponent() does not; of JSON's, PHP's puts
+ * a backslash before it, those of .NET, Gson and Go write \u00NN for what
+ * could end a script. A secret without such bytes has no further forms.
+ */
+enum escape_way { ESCAPE_PERCENT, ESCAPE_BACKSLASH, ESCAPE_U };
+
+#define RESERVED "!#$%&'()*+,/:;=?@[]\"<>\\^`{|} "
+
+static const struct escape {
+	const char *bytes;
+	enum escape_way way;
+	bool is_upper; /* hexadecimal digits */
+	bool is_of_base64;
+} escapes[] = {
+	{ RESERVED, ESCAPE_PERCENT, true, false },
+	{ RESERVED, ESCAPE_PERCENT, false, false },
+	{ "!#$%&'()*+,:;=?@[]\"<>\\^`{|} ", ESCAPE_PERCENT, true, false },
+	{ "/\"\\", ESCAPE_BACKSLASH, false, true },
+	{ "\"\\", ESCAPE_BACKSLASH, false, false },
+	{ "+<>&'\"`", ESCAPE_U, true, true },
+	{ "=<>&'", ESCAPE_U, false, false },
+	{ "<>&", ESCAPE_U, false, false },
+};
+
+#define ESCAPES (sizeof(escapes) / sizeof(escapes[0]))
+
+static size_t
+escape_byte(const struct escape *e, uint8_t c, uint8_t ret[6])
+{
+	const char *digits =
+	    e->is_upper ? "0123456789ABCDEF" : "0123456789abcdef";
+	struct wr w = wr_init(ret, 6);
+
+	if (memchr(e->bytes, c, strlen(e->bytes)) == NULL) {
+		wr_u8(&w, c);
+		return w.len;
+	}
+	wr_u8(&w, e->way == ESCAPE_PERCENT ? '%' : '\\');
+	if (e->way == ESCAPE_BACKSLASH) {
+		wr_u8(&w, c);
+		return w.len;
+	}
+	if (e->way == ESCAPE_U)
+		wr_text(&w, "u00");
+	wr_u8(&w, (uint8_t)digits[c >> 4]);
+	wr_u8(&w, (uint8_t)digits[c & 15]);
+	return w.len;
+}
+
+/* Its length; into ret, unless that is NULL. */
+static size_t
+escaped(const struct escape *e, struct span s, uint8_t *ret)
+{
+	uint8_t one[6];
+	size_t len = 0;
+
+	for (size_t i = 0; i < s.len; i++) {
+		size_t n = escape_byte(e, s.ptr[i], one);
+
+		if (ret != NULL)
+			memcpy(ret + len, one, n);
+		len += n;
+	}
+	secret_wipe(one, sizeof(one));
+	return len;
+}
+
+/* base is one of the forms already; raw, or base64. */
+static void
+add_escaped(struct scan_forms *f, struct span base, bool is_base64)
+{
+	for (size_t i = 0; i < ESCAPES; i++)
+		if ((!is_base64 || escapes[i].is_of_base64) &&
+		    escaped(&escapes[i], base, NULL) > base.len)
+			add_form(f, escaped(&escapes[i], base, form_end(f)));
+}
+
+static struct span
+form_of(const struct scan_forms *f, size_t i)
+{
+	return (struct span){ f->bytes.ptr + f->at[i], f->len[i] };
+}
+
+/*
+ * All that the forms may take. Of base64 the two digits that are no letters
+ * are escaped, to two bytes and to six: how many there are is not known yet.
+ */
+static size_t
+room_for(struct span secret, bool escapes_base64)
+{
+	size_t coded = secret.len * 4 / 3 + 4;
+	size_t room = secret.len + 6 * coded;
+
+	for (size_t i = 0; i < ESCAPES; i++) {
+		size_t len = escaped(&escapes[i], secret, NULL);
+
+		room += len > secret.len ? len : 0;
+	}
+	return room + (escapes_base64 ? 3 * (2 + 6) * coded : 0);
+}
+
 int
 scan_forms_set(struct scan_forms *f, struct span secret)
 {
+	bool escapes_base64 = secret.len <= ESCAPED_BASE64_MAX;
 	int rc;
 
 	scan_forms_done(f);
 	if (secret.len < SCAN_SECRET_MIN_BYTES)
 		return -EINVAL;
-	/* Raw, and six of at most 4/3 and a digit each. */
-	rc = secret_alloc(&f->bytes, secret.len + 6 * (secret.len * 4 / 3 + 4));
+	rc = secret_alloc(&f->bytes, room_for(secret, escapes_base64));
 	if (rc != 0)
 		return rc;
 	memcpy(f->bytes.ptr, secret.ptr, secret.len);
 	add_form(f, secret.len);
 	for (size_t skip = 0; skip < 3; skip++) {
 		add_form(f, base64_inner(secret, skip, false, form_end(f)));
+		if (escapes_base64)
+			add_escaped(f, form_of(f, f->count - 1), true);
 		add_form(f, base64_inner(secret, skip, true, form_end(f)));
 	}
+	add_escaped(f, form_of(f, 0), false);
 	fill_shift(f);
 	return 0;
 }

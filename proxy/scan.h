@@ -1,6 +1,7 @@
 /*
  * Finds a secret in bytes that stream by, however they are split: raw, in
- * base64 and base64url at each of the three alignments. What could be the
+ * base64 and base64url at each of the three alignments, and as encoders of
+ * URLs and of JSON escape it. What could be the
  * start of one is held back, and nothing else.
  *
  * A search of Wu and Manber: most bytes are never looked at, so that the scan
@@ -18,7 +19,7 @@
 
 /* Shorter secrets would be found everywhere: a lease of one is refused. */
 #define SCAN_SECRET_MIN_BYTES 8
-#define SCAN_FORMS_MAX 8
+#define SCAN_FORMS_MAX 24
 
 /* The forms of one secret. Zeroed: none, nothing is ever found. */
 struct scan_forms {

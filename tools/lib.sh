@@ -59,3 +59,17 @@ build() {
 	tail -40 "$root/build/.$1.log" >&2
 	fail "the build of preset $1 failed; its whole log: build/.$1.log"
 }
+
+# guest_kernel: Debian's cloud kernel with its modules under build/kernel, not
+# installed, for the QEMU guests of the tests.
+guest_kernel() {
+	local name
+	ls "$root"/build/kernel/boot/vmlinuz-* >/dev/null 2>&1 && return 0
+	name=$(apt-cache depends linux-image-cloud-amd64 |
+		sed -n 's/^ *Depends: //p' | head -n 1)
+	say "unpacking $name for QEMU guests"
+	mkdir -p "$root/build/kernel"
+	(cd "$root/build/kernel" && apt-get -qq download "$name" >/dev/null &&
+		dpkg -x "$name"_*.deb . && rm -f "$name"_*.deb) ||
+		fail "the kernel package $name could not be had"
+}

@@ -13,6 +13,8 @@ enum {
 	NAME_HOP = 1 << 0,       /* of one connection (RFC 9110 7.6.1) */
 	NAME_OWN = 1 << 1,       /* the writer sets it itself */
 	NAME_PROTECTED = 1 << 2, /* Connection cannot have it removed */
+	NAME_TARGET = 1 << 3, /* names another host or path than the request */
+	NAME_METHOD = 1 << 4, /* names another method */
 };
 
 /*
@@ -51,9 +53,7 @@ static const struct {
 	{ "Private-Token", NAME_PROTECTED },
 	{ "Job-Token", NAME_PROTECTED },
 	{ "Deploy-Token", NAME_PROTECTED },
-	{ "Forwarded", NAME_PROTECTED },
 	{ "X-Forwarded-For", NAME_PROTECTED },
-	{ "X-Forwarded-Host", NAME_PROTECTED },
 	{ "X-Forwarded-Proto", NAME_PROTECTED },
 	{ "Content-Encoding", NAME_PROTECTED },
 	{ "Content-Type", NAME_PROTECTED },
@@ -65,6 +65,24 @@ static const struct {
 	{ "Location", NAME_PROTECTED },
 	{ "WWW-Authenticate", NAME_PROTECTED },
 	{ "Date", NAME_PROTECTED },
+
+	/* RFC 7239, and what servers behind others look at first. */
+	{ "Forwarded", NAME_TARGET },
+	{ "X-Forwarded-Host", NAME_TARGET },
+	{ "X-Forwarded-Server", NAME_TARGET },
+	{ "X-Forwarded-Path", NAME_TARGET },
+	{ "X-Forwarded-Prefix", NAME_TARGET },
+	{ "X-Forwarded-Uri", NAME_TARGET },
+	{ "X-Host", NAME_TARGET },
+	{ "X-HTTP-Host-Override", NAME_TARGET },
+	{ "X-Original-Host", NAME_TARGET },
+	{ "X-Original-Uri", NAME_TARGET },
+	{ "X-Original-Url", NAME_TARGET },
+	{ "X-Rewrite-Url", NAME_TARGET },
+
+	{ "X-HTTP-Method", NAME_METHOD | NAME_PROTECTED },
+	{ "X-HTTP-Method-Override", NAME_METHOD | NAME_PROTECTED },
+	{ "X-Method-Override", NAME_METHOD | NAME_PROTECTED },
 };
 
 #define NAME_ROWS (sizeof(name_rows) / sizeof(name_rows[0]))
@@ -86,9 +104,10 @@ http_name_aliases(struct span name, const char *of)
 	if (name.len != want.len)
 		return false;
 	for (size_t i = 0; i < name.len; i++) {
-		uint8_t c = name.ptr[i] == '_' ? '-' : name.ptr[i];
+		uint8_t is = name.ptr[i] == '_' ? '-' : name.ptr[i];
+		uint8_t be = want.ptr[i] == '_' ? '-' : want.ptr[i];
 
-		if (ascii_lower(c) != ascii_lower(want.ptr[i]))
+		if (ascii_lower(is) != ascii_lower(be))
 			return false;
 	}
 	return true;
@@ -142,6 +161,18 @@ http_field_find(const struct http_fields *f, const char *name, size_t i)
 	return NULL;
 }
 
+const struct http_field *
+http_method_override(const struct http_fields *f, size_t i)
+{
+	size_t found = 0;
+
+	for (size_t k = 0; k < f->count; k++)
+		if ((flags_of(f->at[k].name) & NAME_METHOD) != 0 &&
+		    found++ == i)
+			return &f->at[k];
+	return NULL;
+}
+
 static bool
 list_has(struct span list, struct span option)
 {
@@ -174,7 +205,7 @@ http_is_forwarded(const struct http_fields *f, struct span name)
 {
 	unsigned int flags = flags_of(name);
 
-	if ((flags & (NAME_HOP | NAME_OWN)) != 0)
+	if ((flags & (NAME_HOP | NAME_OWN | NAME_TARGET)) != 0)
 		return false;
 	return (flags & NAME_PROTECTED) != 0 ||
 	    !http_has_connection_option(f, name);

@@ -192,6 +192,12 @@ bool http_name_aliases(struct span name, const char *of);
 bool http_name_is_reserved(struct span name);
 /* Is it one of those, spelled with '_' (HTTP_ALIAS)? */
 bool http_name_is_bent(struct span name);
+/*
+ * Field i of those that name a method that an origin is to read instead of the
+ * request's (X-HTTP-Method-Override and its like); NULL: there is none.
+ */
+const struct http_field *http_method_override(const struct http_fields *f,
+    size_t i);
 /* Is option (without case) in any Connection field? */
 bool http_has_connection_option(const struct http_fields *f,
     struct span option);
@@ -206,7 +212,9 @@ bool http_is_hop_by_hop(struct span name);
  * May the field be copied as it is into the message that is written anew?
  * Not: hop-by-hop ones; ones that Connection names, unless it names a field
  * that a guest must not get removed (Host, Content-*, Authorization, Cookie,
- * ...); and Host, Content-Length, Expect, which the writer sets itself.
+ * ...); Host, Content-Length, Expect, which the writer sets itself; and those
+ * by which an origin is told another host or path than the one that was judged
+ * (Forwarded, X-Forwarded-Host, X-Original-URL, ...).
  */
 bool http_is_forwarded(const struct http_fields *f, struct span name);
 

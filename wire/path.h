@@ -70,5 +70,10 @@ const char *path_pattern_fault(struct span pattern);
  * once, and many rules are asked. An empty or too long pattern matches nothing.
  */
 bool path_match(struct span pattern, struct span path);
+/*
+ * The same without regard to the case of ASCII letters: for what is to be
+ * denied, since many an origin takes /Admin for /admin.
+ */
+bool path_match_any_case(struct span pattern, struct span path);
 
 #endif

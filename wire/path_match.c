@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "wire/path.h"
 #include "wire/path_unit.h"
 
@@ -29,6 +30,15 @@ struct pieces {
 	size_t count; /* PIECE_END, the last, included */
 };
 
+/* The byte that is compared for c. */
+typedef uint8_t fold_fn(uint8_t c);
+
+static uint8_t
+as_it_is(uint8_t c)
+{
+	return c;
+}
+
 /* A set of indexes of pieces. */
 #define WORD_BITS 64
 struct places {
@@ -38,12 +48,12 @@ struct places {
 static_assert(PIECES_MAX % WORD_BITS == 0, "the words hold every place");
 
 static struct piece
-take_piece(struct rd *r)
+take_piece(struct rd *r, fold_fn *fold)
 {
 	struct path_unit u = path_unit(r);
 
 	if (u.is_encoded || u.byte != '*')
-		return (struct piece){ PIECE_BYTE, u.byte };
+		return (struct piece){ PIECE_BYTE, fold(u.byte) };
 	if (rd_peek(r) != '*')
 		return (struct piece){ PIECE_STAR, 0 };
 	rd_skip(r, 1);
@@ -52,11 +62,11 @@ take_piece(struct rd *r)
 
 /* At most PATH_PATTERN_MAX_BYTES are left in r. */
 static void
-split(struct rd *r, struct pieces *ret)
+split(struct rd *r, fold_fn *fold, struct pieces *ret)
 {
 	ret->count = 0;
 	while (rd_left(r) > 0)
-		ret->at[ret->count++] = take_piece(r);
+		ret->at[ret->count++] = take_piece(r, fold);
 	ret->at[ret->count++] = (struct piece){ PIECE_END, 0 };
 }
 
@@ -136,42 +146,54 @@ takes_all(const struct places *places, const struct pieces *p)
 
 /* Takes what is before the first star off both; false when they differ. */
 static bool
-match_literal(struct rd *pattern, struct rd *path)
+match_literal(struct rd *pattern, struct rd *path, fold_fn *fold)
 {
 	while (rd_left(pattern) > 0 && rd_peek(pattern) != '*')
 		if (rd_left(path) == 0 ||
-		    path_unit(pattern).byte != path_unit(path).byte)
+		    fold(path_unit(pattern).byte) != fold(path_unit(path).byte))
 			return false;
 	return true;
 }
 
 static bool
-match_stars(struct rd *pattern, struct rd *path)
+match_stars(struct rd *pattern, struct rd *path, fold_fn *fold)
 {
 	struct places places = { { 0 } };
 	struct pieces pieces;
 
-	split(pattern, &pieces);
+	split(pattern, fold, &pieces);
 	places_add(&places, &pieces, 0);
 	while (rd_left(path) > 0 && !takes_all(&places, &pieces))
-		if (!places_step(&places, &pieces, path_unit(path).byte))
+		if (!places_step(&places, &pieces, fold(path_unit(path).byte)))
 			return false;
 	return takes_all(&places, &pieces) ||
 	    places_has(&places, pieces.count - 1);
 }
 
-bool
-path_match(struct span pattern, struct span path)
+static bool
+match(struct span pattern, struct span path, fold_fn *fold)
 {
 	struct rd p = rd_span(pattern), r = rd_span(path);
 
 	if (pattern.len == 0 || pattern.len > PATH_PATTERN_MAX_BYTES)
 		return false;
-	if (!match_literal(&p, &r))
+	if (!match_literal(&p, &r, fold))
 		return false;
 	if (rd_left(&p) == 0)
 		return rd_left(&r) == 0;
-	return match_stars(&p, &r);
+	return match_stars(&p, &r, fold);
+}
+
+bool
+path_match(struct span pattern, struct span path)
+{
+	return match(pattern, path, as_it_is);
+}
+
+bool
+path_match_any_case(struct span pattern, struct span path)
+{
+	return match(pattern, path, ascii_lower);
 }
 
 static bool

@@ -44,6 +44,8 @@ AGAIN(dial)
 AGAIN(dialed)
 AGAIN(lease_request)
 AGAIN(lease_revoked)
+AGAIN(grant)
+AGAIN(grants_whole)
 AGAIN(gate_net)
 AGAIN(gate_start)
 AGAIN(gate_policy)
@@ -182,6 +184,8 @@ static again *const kinds[] = {
 	again_api_request,
 	again_api_answer,
 	again_api_event,
+	again_grant,
+	again_grants_whole,
 };
 
 int

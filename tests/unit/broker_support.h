@@ -8,11 +8,13 @@
 
 #include "tests/unit/policy_support.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +48,7 @@
 	"[allow alien]\nhost = alien.acme.example\ncredential = alien\n"       \
 	"[allow none]\nhost = none.acme.example\ncredential = none\n"          \
 	"[allow asked]\nhost = asked.acme.example\n"                           \
-	"query = service=read\ncredential = free\n"                           \
+	"query = service=read\ncredential = free\n"                            \
 	"[allow web]\nhost = www.acme.example\n"
 
 struct answer {
@@ -84,6 +86,10 @@ struct world {
 	struct record records[SEEN_MAX];
 	unsigned int revoked_count;
 	char revoked[CREDENTIAL_NAME_SIZE];
+	unsigned int told_count;  /* whole sets of grants */
+	unsigned int grant_count; /* in the last, and those that came since */
+	struct message_grant grants[8];
+	bool is_told_set; /* the next grant begins another */
 	int fds_before;
 };
 
@@ -161,6 +167,36 @@ on_revoked(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static inline int
+on_grant(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct world *w = arg;
+
+	(void)c;
+	assert_no_canary(&msg->body);
+	if (w->is_told_set)
+		w->grant_count = 0;
+	w->is_told_set = false;
+	assert_true(w->grant_count < 8);
+	return message_grant_decode(&msg->body, &w->grants[w->grant_count++]);
+}
+
+static inline int
+on_grants_whole(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct world *w = arg;
+	struct message_grants_whole m;
+
+	(void)c;
+	assert_int_equal(message_grants_whole_decode(&msg->body, &m), 0);
+	if (w->is_told_set)
+		w->grant_count = 0;
+	assert_int_equal(m.count, w->grant_count);
+	w->is_told_set = true;
+	w->told_count++;
+	return 0;
+}
+
+static inline int
 on_audit(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct world *w = arg;
@@ -204,6 +240,8 @@ static const struct chan_rule supervisor_rules[] = {
 static const struct chan_rule gate_rules[] = {
 	{ MSG_LEASE, LEASE_BODY_MAX_BYTES, 0, 0, on_lease },
 	{ MSG_LEASE_REVOKED, MESSAGE_SMALL_BYTES, 0, 0, on_revoked },
+	{ MSG_GRANT, GRANT_BODY_MAX_BYTES, 0, 0, on_grant },
+	{ MSG_GRANTS_WHOLE, MESSAGE_SMALL_BYTES, 0, 0, on_grants_whole },
 };
 static const struct chan_rule recorder_rules[] = {
 	{ MSG_AUDIT, AUDIT_BODY_MAX_BYTES, 0, 0, on_audit },
@@ -355,8 +393,9 @@ configure(struct world *w, const char *value)
 	assert_true(w->done.ok);
 }
 
-static inline void
-attach(struct world *w, const char *name)
+/* Returns the gate's end of its channel to the broker. */
+static inline int
+attach_fd(struct world *w, const char *name)
 {
 	struct message_broker_attach m = { .generation = 1,
 		.owner_uid = 1000,
@@ -375,7 +414,6 @@ attach(struct world *w, const char *name)
 	fds[BROKER_ATTACH_GATE] = gate[1];
 	fds[BROKER_ATTACH_RECORDER] = recorder[1];
 	fds[BROKER_ATTACH_POLICY] = policy_memfd(POLICY, false);
-	w->gate = chan_new(w->base, gate[0], gate_rules, 2, on_end, w);
 	w->recorder =
 	    chan_new(w->base, recorder[0], recorder_rules, 1, on_end, w);
 	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_ATTACH, 2, &body,
@@ -385,6 +423,14 @@ attach(struct world *w, const char *name)
 		(void)close(fds[i]);
 	wait_for_count(w, &w->done_count, before + 1);
 	assert_true(w->done.ok);
+	return gate[0];
+}
+
+static inline void
+attach(struct world *w, const char *name)
+{
+	w->gate =
+	    chan_new(w->base, attach_fd(w, name), gate_rules, 4, on_end, w);
 }
 
 /* The broker is to be put at the other end, *ret_fd. */

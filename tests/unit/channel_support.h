@@ -253,6 +253,7 @@ send_raw(int fd, const void *bytes, size_t len, unsigned int fd_count)
 #define NUMBER "\0\2\0\0\0\1"
 #define FDS "\0\4\0\0\0\1"
 #define REFUSED "\0\6\0\0\0\1"
+#define ANSWER "\0\12\0\0\0\1"
 #define MANY "\0\14\0\0\0\1"
 
 #endif

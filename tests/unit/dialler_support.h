@@ -71,6 +71,7 @@ struct world {
 	unsigned int record_count;
 	struct record records[SEEN_MAX];
 	int fds_before;
+	int gate_room; /* SO_SNDBUF towards the next gate; 0: as it is */
 };
 
 /* One turn of the loop, which must have something to do. */
@@ -319,8 +320,9 @@ policy_of(const struct world *w, const char *with_at, bool is_ceiling)
 	return policy_memfd(text, is_ceiling);
 }
 
-static inline void
-attach(struct world *w, const char *name, const char *policy,
+/* Returns the gate's end of its channel to the dialler. */
+static inline int
+attach_fd(struct world *w, const char *name, const char *policy,
     const char *ceiling)
 {
 	struct message_dialler_sandbox m = { .generation = 1,
@@ -334,12 +336,15 @@ attach(struct world *w, const char *name, const char *policy,
 	message_dialler_sandbox_encode(&body, &m);
 	assert_int_equal(chan_pair(gate), 0);
 	assert_int_equal(chan_pair(recorder), 0);
+	if (w->gate_room != 0)
+		assert_int_equal(setsockopt(gate[1], SOL_SOCKET, SO_SNDBUF,
+				     &w->gate_room, sizeof(w->gate_room)),
+		    0);
 	fds[DIALLER_ATTACH_GATE] = gate[1];
 	fds[DIALLER_ATTACH_RECORDER] = recorder[1];
 	fds[DIALLER_ATTACH_POLICY] = policy_of(w, policy, false);
 	if (ceiling != NULL)
 		fds[DIALLER_ATTACH_CEILING] = policy_of(w, ceiling, true);
-	w->gate = chan_new(w->base, gate[0], gate_rules, 1, on_end, w);
 	w->recorder =
 	    chan_new(w->base, recorder[0], recorder_rules, 1, on_end, w);
 	assert_int_equal(chan_send(w->supervisor, MSG_DIALLER_ATTACH, 2, &body,
@@ -349,6 +354,15 @@ attach(struct world *w, const char *name, const char *policy,
 		(void)close(fds[i]);
 	wait_for_count(w, &w->done_count, before + 1);
 	assert_true(w->done.ok);
+	return gate[0];
+}
+
+static inline void
+attach(struct world *w, const char *name, const char *policy,
+    const char *ceiling)
+{
+	w->gate = chan_new(w->base, attach_fd(w, name, policy, ceiling),
+	    gate_rules, 1, on_end, w);
 }
 
 static inline void

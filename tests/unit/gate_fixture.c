@@ -27,6 +27,7 @@
 #include "proxy/inspect.h"
 #include "proxy/lease.h"
 #include "proxy/listen.h"
+#include "proxy/pool.h"
 #include "proxy/relay.h"
 #include "proxy/synth.h"
 
@@ -56,6 +57,19 @@ inspect_free(struct inspect *i)
 {
 	(void)i;
 	current->inspect_frees++;
+}
+
+/* --- instead of pool.c --- */
+
+void
+pool_revoke(struct gate *g, const char *credential)
+{
+	struct fixture *f = current;
+
+	assert_ptr_equal(g, &f->gate);
+	f->pool_revokes++;
+	(void)snprintf(f->pool_revoked, sizeof(f->pool_revoked), "%s",
+	    credential == NULL ? "" : credential);
 }
 
 /* --- the peers --- */

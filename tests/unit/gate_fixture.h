@@ -69,6 +69,8 @@ struct fixture {
 	unsigned int inspect_count;
 	unsigned int inspect_changes;
 	unsigned int inspect_frees;
+	unsigned int pool_revokes;
+	char pool_revoked[CREDENTIAL_NAME_SIZE]; /* "": all */
 };
 
 /*

@@ -362,6 +362,9 @@ fix_new(const char *policy_text)
 	f->lease_field = f->lease_user = f->placeholder = f->strip = "";
 	f->secret = "s3cr3t-canary-0123456789abcdef";
 	f->lease_id = 7;
+	f->grants = grants_new();
+	assert_non_null(f->grants);
+	fix_grant(f, NULL, 0, "");
 	f->conn.fd = -1;
 	f->guest.fd = -1;
 	f->is_closed = true;
@@ -394,6 +397,7 @@ fix_free(struct fix *f)
 		peer_done(&f->origins[i]);
 	SSL_CTX_free(f->origin_tls);
 	SSL_CTX_free(f->guest_tls);
+	grants_free(f->grants);
 	secret_done(&f->ca.both);
 	secret_done(&f->roots.both);
 	policy_unref(f->policy);

@@ -19,6 +19,7 @@
 #include "proxy/ca_make.h"
 #include "proxy/conn.h"
 #include "proxy/gate.h"
+#include "proxy/grants.h"
 
 #define FIX_ORIGINS_MAX 64
 #define FIX_RECORDS_MAX 1024
@@ -88,7 +89,11 @@ struct fix {
 	const char *lease_field, *lease_user, *placeholder, *strip;
 	const char *secret;
 	uint64_t lease_id;
+	uint64_t lease_ms; /* how long each holds, 0: for ever */
 	size_t lease_count;
+	struct grants *grants; /* empty, and known, at first */
+	bool is_untold;        /* they come when somebody waits for them ... */
+	enum reason untold;    /* ... or this does */
 
 	bool is_audit_full, is_audit_behind;
 	struct fix_record records[FIX_RECORDS_MAX];
@@ -102,6 +107,13 @@ void fix_set_policy(struct fix *f, const char *policy_text);
 
 /* What the guest offers from here on: "\x02h2", a list as ALPN has it. */
 void fix_offer(struct fix *f, const char *alpn);
+/*
+ * The broker tells that this is granted and nothing else. names: field names
+ * with blanks between. NULL host: nothing at all.
+ */
+void fix_grant(struct fix *f, const char *host, uint16_t port,
+    const char *names);
+
 /* Opens the guest's connection; TLS fronts shake hands with sni. */
 void fix_open_http(struct fix *f);
 void fix_open_explicit(struct fix *f);

@@ -8,6 +8,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "inspect_fixture.h"
 #include "proxy/audit.h"
@@ -182,13 +183,81 @@ struct lease_wait {
 	void *arg;
 };
 
+void
+fix_grant(struct fix *f, const char *host, uint16_t port, const char *names)
+{
+	struct message_grant m = { .port = port, .host_count = 1 };
+	const struct message_grants_whole whole = { host == NULL ? 0 : 1 };
+	static uint8_t buf[GRANT_BODY_MAX_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+	struct rd r;
+	int len;
+
+	if (host != NULL) {
+		(void)snprintf(m.hosts[0], sizeof(m.hosts[0]), "%s", host);
+		while (
+		    sscanf(names, "%63s%n", m.names[m.name_count], &len) == 1) {
+			m.name_count++;
+			names += len;
+		}
+		message_grant_encode(&w, &m);
+		r = rd_init(buf, w.len);
+		assert_int_equal(grants_on_grant(f->grants, &r), 0);
+	}
+	w = wr_init(buf, sizeof(buf));
+	message_grants_whole_encode(&w, &whole);
+	r = rd_init(buf, w.len);
+	assert_int_equal(grants_on_whole(f->grants, &r), 0);
+}
+
+const struct grants *
+lease_grants(const struct gate *g)
+{
+	struct fix *f = fix_current();
+
+	(void)g;
+	return f->is_untold ? NULL : f->grants;
+}
+
+static void
+on_told(evutil_socket_t fd, short what, void *arg)
+{
+	struct lease_wait *w = arg;
+	struct fix *f = fix_current();
+	const struct message_lease m = { .reason = f->untold };
+	lease_done *done = w->done;
+	void *done_arg = w->arg;
+
+	(void)fd;
+	(void)what;
+	event_free(w->event);
+	free(w);
+	f->is_untold = f->untold != REASON_NONE;
+	done(&m, done_arg);
+}
+
+struct lease_wait *
+lease_await_grants(struct gate *g, lease_done *done, void *arg)
+{
+	struct lease_wait *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	w->done = done;
+	w->arg = arg;
+	w->event = event_new(g->base, -1, 0, on_told, w);
+	event_active(w->event, 0, 0);
+	return w;
+}
+
 static void
 give_lease(lease_done *done, void *arg)
 {
 	struct fix *f = fix_current();
 	struct message_lease m = { .reason = f->lease_refusal,
 		.lease_id = f->lease_id,
-		.expires_boot_ms = UINT64_MAX,
+		.expires_boot_ms = f->lease_ms == 0
+		    ? UINT64_MAX
+		    : clock_boot_ms() + f->lease_ms,
 		.any_request = true,
 		.apply = f->apply };
 

@@ -51,6 +51,7 @@ each_hears_its_own_answer_once(void **state)
 static void
 whoever_cancelled_hears_nothing(void **state)
 {
+	const struct answer a = { .text = "" };
 	struct heard one = { 0 }, two = { 0 };
 	struct asks asks;
 
@@ -60,6 +61,9 @@ whoever_cancelled_hears_nothing(void **state)
 	assert_int_equal(asks_add(&asks, 2, on_answer, &two), 0);
 	assert_int_equal(asks_add(&asks, 3, on_answer, &one), 0);
 	asks_cancel(&asks, &one);
+	/* What was asked is answered; what was not is made up. */
+	assert_true(asks_answer(&asks, 3, 0, &a));
+	assert_false(asks_answer(&asks, 3, 0, &a));
 	asks_fail(&asks, -EAGAIN, "gone");
 	assert_int_equal(one.count, 0);
 	assert_int_equal(two.count, 1);

@@ -34,6 +34,9 @@ static const struct {
 	{ "a path where tokens are minted", "npm", "npm.acme.example", "GET",
 	    "/pkg/-/token/x", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
 	    "deny-path" },
+	{ "... in any case of its letters", "npm", "npm.acme.example", "GET",
+	    "/pkg/-/Token/x", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
+	    "deny-path" },
 	{ "a path with dot segments", "npm", "npm.acme.example", "GET",
 	    "/pkg/../pkg/a", 443, SCHEME_HTTPS, REASON_CREDENTIAL_MISUSE,
 	    "path" },
@@ -221,6 +224,69 @@ grants_nothing_that_cannot_be_written_down(void **state)
 	world_free(w);
 }
 
+/* Which is not what its policy names: that is not in it. */
+static struct message_broker_credential *
+unnamed(void)
+{
+	static struct message_broker_credential m;
+
+	bind_to_host(&m, "unnamed", "unnamed.acme.example");
+	m.port = 8443;
+	m.apply = LEASE_APPLY_HEADER;
+	(void)snprintf(m.field, sizeof(m.field), "x-acme-token");
+	(void)snprintf(m.strip[0], sizeof(m.strip[0]), "x-acme-key");
+	return &m;
+}
+
+static void
+tells_what_is_granted_without_being_asked(void **state)
+{
+	struct world *w = world_ready();
+	const struct message_grant *g = &w->grants[1];
+
+	(void)state;
+	wait_for_count(w, &w->told_count, 1);
+	/* Not the one of others. */
+	assert_int_equal(w->grant_count, 2);
+	assert_string_equal(w->grants[0].hosts[0], "npm.acme.example");
+	assert_int_equal(w->grants[0].port, 443);
+	assert_string_equal(w->grants[0].names[0], "authorization");
+	assert_int_equal(w->grants[1].host_count, 2);
+	/* And anew when they are others, if none had a lease of them. */
+	send_definition(w, alien(), CANARY);
+	send_definition(w, npm(), CANARY);
+	send_definition(w, unnamed(), CANARY);
+	send_configured(w, 3);
+	wait_for_count(w, &w->told_count, 2);
+	assert_int_equal(w->revoked_count, 0);
+	assert_int_equal(w->grant_count, 2);
+	assert_string_equal(g->hosts[0], "unnamed.acme.example");
+	assert_int_equal(g->port, 8443);
+	assert_int_equal(g->name_count, 2);
+	assert_string_equal(g->names[0], "x-acme-key");
+	assert_string_equal(g->names[1], "x-acme-token");
+	send_configured(w, 0);
+	wait_for_count(w, &w->told_count, 3);
+	assert_int_equal(w->grant_count, 0);
+	world_free(w);
+}
+
+/* A gate that is told nothing refuses: see tests of the gate. */
+static void
+tells_nothing_before_it_knows(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	attach(w, "ci-one");
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_UNAVAILABLE);
+	assert_int_equal(w->told_count, 0);
+	configure(w, CANARY);
+	wait_for_count(w, &w->told_count, 1);
+	assert_int_equal(w->grant_count, 2);
+	world_free(w);
+}
+
 static void
 ends_a_gate_that_sends_no_canonical_name(void **state)
 {
@@ -243,6 +309,44 @@ ends_a_gate_that_sends_no_canonical_name(void **state)
 	}
 }
 
+/* A gate that was taken over asks, and reads no answer. */
+static void
+keeps_no_heap_of_values_for_a_gate_that_does_not_read(void **state)
+{
+	static const struct message_lease_request m = { .credential = "free",
+		.host = "free.acme.example",
+		.port = 443,
+		.scheme = SCHEME_HTTPS,
+		.method = "GET",
+		.path = { (const uint8_t *)"/a", 2 } };
+	struct world *w = world_ready();
+	uint8_t buf[256] = { CHAN_VERSION, 0, 0, MSG_LEASE_REQUEST, 0, 0, 0,
+		1 };
+	struct wr body =
+	    wr_init(buf + CHAN_HEADER_BYTES, sizeof(buf) - CHAN_HEADER_BYTES);
+	size_t len;
+	int fd, sent = 0;
+
+	(void)state;
+	message_lease_request_encode(&body, &m);
+	len = CHAN_HEADER_BYTES + body.len;
+	chan_free(w->gate);
+	chan_free(w->recorder);
+	fd = attach_fd(w, "ci-two");
+	/* In the end the kernel takes no more questions: nobody reads them. */
+	while (
+	    send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len) {
+		sent++;
+		for (int i = 0; i < 4; i++)
+			(void)event_base_loop(w->base, EVLOOP_NONBLOCK);
+	}
+	assert_int_equal(errno, EAGAIN);
+	assert_in_range(sent, 2, CHAN_QUEUE_MAX);
+	w->gate = NULL;
+	(void)close(fd);
+	world_free(w);
+}
+
 int
 main(void)
 {
@@ -253,7 +357,11 @@ main(void)
 		cmocka_unit_test(ends_leases_of_what_changed_and_only_those),
 		cmocka_unit_test(ends_leases_with_policy_and_sandbox),
 		cmocka_unit_test(grants_nothing_that_cannot_be_written_down),
+		cmocka_unit_test(tells_what_is_granted_without_being_asked),
+		cmocka_unit_test(tells_nothing_before_it_knows),
 		cmocka_unit_test(ends_a_gate_that_sends_no_canonical_name),
+		cmocka_unit_test(
+		    keeps_no_heap_of_values_for_a_gate_that_does_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, catch_log, look_through_log);

@@ -148,6 +148,74 @@ what_waits_is_bounded_in_bytes_too(void **state)
 	event_base_free(base);
 }
 
+enum { ASKED = 40 };
+
+/* Asks and does not read; a answers first. Returns the asker's end. */
+static int
+ask_unread(struct seen *a, struct event_base *base)
+{
+	const int small = 1;
+	int ends[2];
+
+	assert_int_equal(chan_pair(ends), 0);
+	assert_int_equal(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small,
+			     sizeof(small)),
+	    0);
+	chan_answer_first(open_chan(a, base, ends[0]));
+	for (int i = 0; i < ASKED; i++) {
+		send_raw(ends[1], "\1\0" ANSWER "\0\0\0\7", 12, 0);
+		settle(base);
+	}
+	assert_in_range(a->count, 2, ASKED / 2);
+	assert_true(chan_is_open(a->chan));
+	return ends[1];
+}
+
+static void
+who_does_not_read_is_not_read(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct seen a;
+	uint8_t raw[16];
+	int peer = ask_unread(&a, base);
+
+	(void)state;
+	for (int i = 0; i < ASKED; i++) {
+		assert_int_equal(recv(peer, raw, sizeof(raw), MSG_DONTWAIT),
+		    12);
+		settle(base);
+	}
+	assert_int_equal(a.count, ASKED);
+	/* Its end is seen while it is not read, and what it sent is heard. */
+	fd_close(&peer);
+	run_until_closed(&a);
+	peer = ask_unread(&a, base);
+	fd_close(&peer);
+	run_until_closed(&a);
+	assert_int_equal(a.count, ASKED);
+	event_base_free(base);
+}
+
+static void
+what_gathered_is_taken_in_one_turn(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct seen a, b;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(chan_pair(ends), 0);
+	open_chan(&a, base, ends[0]);
+	chan_take_many(open_chan(&b, base, ends[1]));
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(send_number(a.chan, i), 0);
+	turn(base);
+	assert_int_equal(b.count, 100);
+	chan_free(a.chan);
+	chan_free(b.chan);
+	event_base_free(base);
+}
+
 static void
 what_does_not_fit_is_not_sent(void **state)
 {
@@ -187,6 +255,8 @@ main(void)
 		cmocka_unit_test(what_waits_goes_with_its_channel),
 		cmocka_unit_test(a_receiver_that_never_reads_is_ended),
 		cmocka_unit_test(what_waits_is_bounded_in_bytes_too),
+		cmocka_unit_test(who_does_not_read_is_not_read),
+		cmocka_unit_test(what_gathered_is_taken_in_one_turn),
 		cmocka_unit_test(what_does_not_fit_is_not_sent),
 	};
 

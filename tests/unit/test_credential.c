@@ -70,9 +70,78 @@ refuses_a_source_that_is_not_a_private_file(void **state)
 	send_definition_from(w, npm(), source(large, sizeof(large) - 1));
 	send_configured(w, 1);
 	assert_non_null(strstr(w->done.text, "16 KiB"));
+	world_free(w);
+}
+
+/* The supervisor could not open it; the others are none the worse for it. */
+static void
+lends_nothing_of_what_came_without_its_source(void **state)
+{
+	struct world *w = world_ready();
+
+	(void)state;
 	send_definition_from(w, npm(), -1);
+	send_definition(w, unbound(), CANARY "-free");
+	send_configured(w, 2);
+	assert_true(w->done.ok);
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_UNAVAILABLE);
+	wait_for_count(w, &w->record_count, 1);
+	assert_string_equal(w->records[0].detail, "mint");
+	assert_string_equal(ask_free(w)->value, CANARY "-free");
+	/* Guests are kept from bringing a key of theirs all the same. */
+	wait_for_count(w, &w->told_count, 2);
+	assert_int_equal(w->grant_count, 2);
+	assert_string_equal(w->grants[0].hosts[0], "npm.acme.example");
+	world_free(w);
+}
+
+/* Nothing is in force yet: a set that lacks a value is better than none. */
+static void
+begins_without_a_value_that_is_of_no_use(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	attach(w, "ci-one");
+	send_definition_from(w, npm(), file_with_mode(0640));
+	send_definition(w, unbound(), CANARY "-free");
+	send_configured(w, 2);
+	assert_true(w->done.ok);
+	assert_non_null(strstr(w->done.text, "credential npm"));
+	assert_non_null(strstr(w->done.text, "chmod 600"));
+	wait_for_count(w, &w->told_count, 1);
+	assert_int_equal(w->grant_count, 2);
+	assert_string_equal(w->grants[0].hosts[0], "npm.acme.example");
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_UNAVAILABLE);
+	assert_string_equal(ask_free(w)->value, CANARY "-free");
+	/* From then on a set is in force, and one that is worse is refused. */
+	send_definition(w, npm(), CANARY);
+	send_definition(w, unbound(), "short");
+	send_configured(w, 2);
+	assert_false(w->done.ok);
+	assert_string_equal(ask_free(w)->value, CANARY "-free");
+	send_definition(w, npm(), CANARY);
 	send_configured(w, 1);
-	assert_non_null(strstr(w->done.text, "did not come along"));
+	assert_true(w->done.ok);
+	assert_string_equal(w->done.text, "");
+	assert_string_equal(ask_npm(w)->value, CANARY);
+	world_free(w);
+}
+
+/* Of both, what is said is why the set was refused. */
+static void
+does_not_begin_with_a_definition_that_is_not_sound(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	send_definition_from(w, npm(), file_with_mode(0640));
+	send_definition(w, unbound(), CANARY);
+	send_definition(w, unbound(), CANARY);
+	send_configured(w, 3);
+	assert_false(w->done.ok);
+	assert_non_null(strstr(w->done.text, "defined twice"));
+	assert_false(broker_is_configured(w->broker));
 	world_free(w);
 }
 
@@ -228,6 +297,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses_a_value_that_no_header_can_hold),
 		cmocka_unit_test(refuses_a_source_that_is_not_a_private_file),
+		cmocka_unit_test(lends_nothing_of_what_came_without_its_source),
+		cmocka_unit_test(begins_without_a_value_that_is_of_no_use),
+		cmocka_unit_test(
+		    does_not_begin_with_a_definition_that_is_not_sound),
 		cmocka_unit_test(refuses_a_definition_that_is_not_sound),
 		cmocka_unit_test(grants_by_name_and_owner),
 	};

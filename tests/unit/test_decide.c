@@ -78,6 +78,11 @@ requests_are_judged_by_method_path_and_query(void **state)
 		{ "66: an encoded slash passes no deny rule",
 		    "wide.example.org", 443, "GET", "/repos/acme/secret%2fx",
 		    NULL, REASON_DENIED_BY_RULE, "secret", 9 },
+		{ "66: another case passes no deny rule", "wide.example.org",
+		    443, "GET", "/Repos/ACME/%53ecret/x", NULL,
+		    REASON_DENIED_BY_RULE, "secret", 9 },
+		{ "66: an allow rule is exact", "api.example.org", 443, "GET",
+		    "/Repos/acme/x", NULL, REASON_PATH, "api", 3 },
 		{ "66: an empty segment matches no path rule",
 		    "npm.example.org", 443, "GET", "/@acme//x", NULL,
 		    REASON_PATH, "npm", 17 },
@@ -106,6 +111,9 @@ requests_are_judged_by_method_path_and_query(void **state)
 		{ "a deny rule by query", "wide.example.org", 443, "GET", "/x",
 		    "service=git-receive-pack", REASON_DENIED_BY_RULE, "push",
 		    23 },
+		{ "... in any case", "wide.example.org", 443, "GET", "/x",
+		    "a=b&SERVICE=git-Receive-pack", REASON_DENIED_BY_RULE,
+		    "push", 23 },
 		{ "... finds it among others", "wide.example.org", 443, "GET",
 		    "/x", "a=b&service=git-receive-pack&c",
 		    REASON_DENIED_BY_RULE, "push", 23 },
@@ -183,6 +191,11 @@ a_connection_is_denied_only_when_all_of_it_is(void **state)
 			     .action,
 	    ACTION_ALLOW);
 	assert_int_equal(ask_request(&pair, "a.example.org", 443, "POST", "/",
+			     NULL)
+			     .reason,
+	    REASON_DENIED_BY_RULE);
+	/* frameworks write a method in capitals before they look at it */
+	assert_int_equal(ask_request(&pair, "a.example.org", 443, "Post", "/",
 			     NULL)
 			     .reason,
 	    REASON_DENIED_BY_RULE);

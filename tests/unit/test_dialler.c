@@ -345,23 +345,6 @@ obeys_the_stricter_of_policy_and_ceiling(void **state)
 }
 
 static void
-bounds_the_dials_of_one_sandbox(void **state)
-{
-	struct world *w = world_ready(zone);
-
-	(void)state;
-	w->config->limits.in_flight = 2;
-	send_config(w);
-	dial(w, 1, "silent.origin.example");
-	dial(w, 2, "silent.origin.example");
-	dial(w, 3, "good.origin.example");
-	wait_for_count(w, &w->answer_count, 1);
-	assert_int_equal(w->answers[0].id, 3);
-	assert_int_equal(w->answers[0].m.reason, REASON_LIMIT_CONNECTIONS);
-	world_free(w);
-}
-
-static void
 writes_down_what_a_gate_cancels(void **state)
 {
 	struct world *w = world_ready(zone);
@@ -546,7 +529,6 @@ main(void)
 		cmocka_unit_test(asks_once_for_all_that_want_a_name),
 		cmocka_unit_test(judges_each_dial_though_the_name_is_known),
 		cmocka_unit_test(obeys_the_stricter_of_policy_and_ceiling),
-		cmocka_unit_test(bounds_the_dials_of_one_sandbox),
 		cmocka_unit_test(writes_down_what_a_gate_cancels),
 		cmocka_unit_test(refuses_open_dials_that_a_new_policy_denies),
 		cmocka_unit_test(dials_nothing_that_cannot_be_written_down),

@@ -268,9 +268,19 @@ records_a_name_once_a_minute(void **state)
 }
 
 /* A flood of names cannot fill the log, and is told of by its number. */
+static bool
+has_detail(struct fixture *f, void *arg)
+{
+	for (size_t i = 0; i < f->record_count; i++)
+		if (strcmp(f->records[i].detail, arg) == 0)
+			return true;
+	return false;
+}
+
 static void
 counts_what_it_does_not_record(void **state)
 {
+	char want[] = "60 further questions";
 	struct fixture *f = *state;
 	char name[64];
 
@@ -284,8 +294,8 @@ counts_what_it_does_not_record(void **state)
 	assert_int_equal(f->record_count, 20);
 	clock_test_advance(1000);
 	(void)ask(f, "x0.example.org", DNS_TYPE_A);
-	assert_string_equal(fixture_wait_record(f, 21)->detail,
-	    "60 further questions");
+	/* Beside it x0 is told again if another name took its slot. */
+	fixture_until(f, has_detail, want);
 }
 
 static void

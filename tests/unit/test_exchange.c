@@ -14,7 +14,8 @@
 	"[policy]\nversion = 1\n"                                              \
 	"[allow plain]\nhost = a.example.org\nport = 80\nscheme = http\n"      \
 	"path = /**\n"                                                         \
-	"[deny secret]\nhost = a.example.org\nport = 80\npath = /secret\n"
+	"[deny secret]\nhost = a.example.org\nport = 80\npath = /secret\n"     \
+	"[deny delete]\nhost = a.example.org\nport = 80\nmethod = DELETE\n"
 
 #define HOST "Host: a.example.org\r\n"
 #define GET "GET / HTTP/1.1\r\n" HOST "\r\n"
@@ -441,6 +442,20 @@ a_refused_head_has_no_body(void **state)
 }
 
 static void
+what_is_no_head_is_answered_whole_after_a_head_request(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f, "HEAD / HTTP/1.1\r\n" HOST "\r\n");
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+	fix_until(f, f->record_count == 1);
+	peer_say(&f->guest, "GE\001T / HTTP/1.1\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "control byte (bad-request)\n"));
+}
+
+static void
 websocket_is_refused_and_other_upgrades_are_not_seen(void **state)
 {
 	struct fix *f = *state;
@@ -472,6 +487,64 @@ row_104_trace_is_refused(void **state)
 	peer_say(&f->guest, "TRACE / HTTP/1.1\r\n" HOST "\r\n");
 	fix_until(f, peer_has(&f->guest, "Tapward-Reason: method\r\n"));
 	assert_int_equal(f->origin_count, 0);
+}
+
+/* What an origin is told to read instead is judged, or not sent on. */
+static void
+a_method_in_a_field_is_judged_too(void **state)
+{
+	static const struct {
+		const char *claim, *fields;
+		enum reason want;
+	} rows[] = {
+		{ "one that is denied", "X-HTTP-Method-Override: DELETE\r\n",
+		    REASON_DENIED_BY_RULE },
+		{ "in small letters", "x-http-method: delete\r\n",
+		    REASON_DENIED_BY_RULE },
+		{ "by its third name", "X-Method-Override: DELETE\r\n",
+		    REASON_DENIED_BY_RULE },
+		{ "two of them",
+		    "X-HTTP-Method: GET\r\nX-Method-Override: GET\r\n",
+		    REASON_BAD_REQUEST },
+		{ "no token", "X-HTTP-Method: GET, DELETE\r\n",
+		    REASON_BAD_REQUEST },
+		{ "an alias", "X_HTTP_Method: DELETE\r\n", REASON_BAD_REQUEST },
+	};
+	struct fix *f = *state;
+	char head[256];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fix_open_http(f);
+		f->record_count = 0;
+		(void)snprintf(head, sizeof(head),
+		    "POST / HTTP/1.1\r\n" HOST "%sContent-Length: 0\r\n\r\n",
+		    rows[i].fields);
+		peer_say(&f->guest, head);
+		fix_until(f, f->record_count == 1);
+		if (fix_last(f)->r.reason != rows[i].want)
+			fail_msg("%s: %s", rows[i].claim,
+			    reason_code(fix_last(f)->r.reason));
+		assert_int_equal(f->origin_count, 0);
+		fix_close(f);
+	}
+}
+
+static void
+a_field_names_no_other_host_or_path(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f,
+	    "GET / HTTP/1.1\r\n" HOST
+	    "X-HTTP-Method-Override: PATCH\r\nX-Original-URL: /secret\r\n"
+	    "x-rewrite-url: /secret\r\nX-Forwarded-Host: b.example.org\r\n"
+	    "Forwarded: host=b.example.org\r\n\r\n");
+	/* A method that is allowed, too, may be asked for so. */
+	assert_true(peer_has(o, "X-HTTP-Method-Override: PATCH\r\n"));
+	assert_false(peer_has(o, "secret"));
+	assert_false(peer_has(o, "b.example.org"));
 }
 
 static void
@@ -514,8 +587,11 @@ main(void)
 		TEST(a_refused_chunked_upload_is_read_to_its_end),
 		TEST(a_refused_get_keeps_the_connection),
 		TEST(a_refused_head_has_no_body),
+		TEST(what_is_no_head_is_answered_whole_after_a_head_request),
 		TEST(websocket_is_refused_and_other_upgrades_are_not_seen),
 		TEST(row_104_trace_is_refused),
+		TEST(a_method_in_a_field_is_judged_too),
+		TEST(a_field_names_no_other_host_or_path),
 		TEST(row_58_a_head_is_bounded),
 	};
 

@@ -237,6 +237,32 @@ a_pooled_connection_that_is_closed_is_replaced_once(void **state)
 }
 
 /* A POST, and a GET whose body is gone. */
+/* Its event and the guest's are in one turn of the loop. */
+static void
+row_59_a_pooled_connection_that_has_spoken_is_not_taken(void **state)
+{
+	static const char evil[] =
+	    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+	const struct origin_key key = { .host = "a.example.org",
+		.port = 80,
+		.scheme = SCHEME_HTTP };
+	struct fix *f = *state;
+	struct origin *o;
+	struct peer *p;
+
+	fix_open_http(f);
+	p = fix_ask(f, GET);
+	peer_say(p, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	o = pool_take(&f->gate, &key, UINT64_MAX);
+	assert_non_null(o);
+	pool_put(&f->gate, o);
+	assert_int_equal(write(p->fd, evil, sizeof(evil) - 1),
+	    sizeof(evil) - 1);
+	assert_null(pool_take(&f->gate, &key, UINT64_MAX));
+	assert_int_equal(pool_count(&f->gate), 0);
+}
+
 static void
 what_must_not_or_cannot_be_sent_twice_is_not(void **state)
 {
@@ -473,6 +499,7 @@ main(void)
 		TEST(a_head_that_does_not_come_is_408),
 		TEST(an_origin_that_is_silent_is_504),
 		TEST(a_pooled_connection_that_is_closed_is_replaced_once),
+		TEST(row_59_a_pooled_connection_that_has_spoken_is_not_taken),
 		TEST(what_must_not_or_cannot_be_sent_twice_is_not),
 		TEST(what_was_dialled_under_another_policy_is_not_used),
 		TEST(what_the_dialler_refuses_is_told),

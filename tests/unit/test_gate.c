@@ -87,6 +87,13 @@ pool_flush(struct gate *g)
 	flushes++;
 }
 
+void
+pool_revoke(struct gate *g, const char *credential)
+{
+	(void)g;
+	(void)credential;
+}
+
 /* --- */
 
 struct stage {

@@ -51,6 +51,9 @@ globs_match_and_meet(void **state)
 	assert_true(glob_match(span_of("**c=*"), span_of("a=b&c=d"), '&'));
 	assert_false(glob_match(span_of("a"), span_of("ab"), '&'));
 	assert_false(glob_match(span_of("ab"), span_of("a"), '&'));
+	assert_false(glob_match(span_of("Ab*"), span_of("aBc"), '&'));
+	assert_true(glob_match_any_case(span_of("Ab*"), span_of("aBc"), '&'));
+	assert_false(glob_match_any_case(span_of("a["), span_of("a{"), '&'));
 }
 
 int

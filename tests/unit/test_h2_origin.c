@@ -256,6 +256,7 @@ a_credential_goes_out_on_a_connection_of_its_own(void **state)
 	struct h2p_stream *s;
 	struct two t, keyed;
 
+	fix_grant(f, "api.example.org", 443, "authorization");
 	side_guest(&t.g, f, true);
 	(void)ask(&t, ASK("GET", "/p") "authorization: Bearer mine\n");
 	meet_origin(&t, f, 0);
@@ -273,6 +274,55 @@ a_credential_goes_out_on_a_connection_of_its_own(void **state)
 	assert_true(h2p_has(s->head, "x-a: b\n"));
 	assert_false(h2p_has(s->head, "set-cookie"));
 	side_done(&keyed.o);
+	done(&t);
+}
+
+/* By a revocation, or when its lease ends: it may hold what was repeated. */
+static void
+a_connection_ends_with_the_credential_it_carried(void **state)
+{
+	struct fix *f = *state;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct two t = { .o = { .h2 = NULL } };
+		struct h2p_stream *s;
+
+		f->lease_ms = i == 0 ? 0 : 300;
+		side_guest(&t.g, f, true);
+		s = ask(&t, ASK("GET", "/key"));
+		meet_origin(&t, f, 0);
+		h2p_answer(t.o.h2, &t.o.h2->streams[0], ":status: 204\n", NULL);
+		fix_until(f, s->is_ended);
+		if (i == 0) {
+			fix_settle(f);
+			assert_false(t.o.p->is_ended);
+			pool_revoke(&f->gate, "other");
+			fix_settle(f);
+			assert_false(t.o.p->is_ended);
+			pool_revoke(&f->gate, "token");
+		}
+		fix_until(f, t.o.p->is_ended);
+		done(&t);
+		fix_close(f);
+		fix_forget_origins(f);
+	}
+}
+
+/* gRPC sends none; a field that was not looked through does not go. */
+static void
+trailers_do_not_go_where_anything_is_granted(void **state)
+{
+	struct fix *f = *state;
+	const struct h2p_stream body = { .text = "x", .trailer = "x-key" };
+	struct two t = { .o = { .h2 = NULL } };
+
+	fix_grant(f, "api.example.org", 443, "x-key");
+	side_guest(&t.g, f, true);
+	(void)h2p_ask(t.g.h2, ASK("POST", "/p"), &body);
+	meet_origin(&t, f, 0);
+	fix_until(f, t.o.h2->streams[0].is_ended);
+	assert_string_equal(t.o.h2->streams[0].body, "x");
+	assert_string_equal(t.o.h2->streams[0].trailers, "");
 	done(&t);
 }
 
@@ -529,6 +579,8 @@ main(void)
 		TEST(a_stale_connection_is_asked_past),
 		TEST(an_idle_connection_ends_in_time),
 		TEST(a_credential_goes_out_on_a_connection_of_its_own),
+		TEST(a_connection_ends_with_the_credential_it_carried),
+		TEST(trailers_do_not_go_where_anything_is_granted),
 		TEST(row_89_a_credential_does_not_come_back),
 		TEST(row_89_a_placeholder_in_data_is_not_replaced),
 		TEST(a_denial_says_why),

@@ -170,23 +170,21 @@ drops_what_one_connection_owns(void **state)
 		const char *name;
 		bool want;
 	} rows[] = {
-		{ "Accept", true },
-		{ "X-Sandbox", false },
-		{ "x-sandbox", false },
-		{ "Authorization", true },
+		{ "Accept", true }, { "X-Sandbox", false },
+		{ "x-sandbox", false }, { "Authorization", true },
 		{ "Cookie", true },
 		{ "Host", false }, /* written anew, not removed */
-		{ "Content-Length", false },
-		{ "Expect", false },
-		{ "Connection", false },
-		{ "Keep-Alive", false },
-		{ "TE", false },
-		{ "Trailer", false },
-		{ "transfer-encoding", false },
-		{ "Upgrade", false },
-		{ "HTTP2-Settings", false },
-		{ "Proxy-Connection", false },
+		{ "Content-Length", false }, { "Expect", false },
+		{ "Connection", false }, { "Keep-Alive", false },
+		{ "TE", false }, { "Trailer", false },
+		{ "transfer-encoding", false }, { "Upgrade", false },
+		{ "HTTP2-Settings", false }, { "Proxy-Connection", false },
 		{ "Proxy-Authorization", false },
+		/* Nor what tells an origin of another host or path. */
+		{ "Forwarded", false }, { "x-forwarded-host", false },
+		{ "X-Original-URL", false }, { "X-Rewrite-URL", false },
+		{ "X-Forwarded-For", true },
+		{ "X-HTTP-Method-Override", true }, /* is judged, too */
 	};
 	struct http_request req;
 
@@ -205,6 +203,8 @@ sees_through_underscores(void **state)
 {
 	(void)state;
 	assert_true(http_name_aliases(span_of("x_NPM-token"), "X-Npm-Token"));
+	assert_true(http_name_aliases(span_of("x-npm_token"), "x_npm_token"));
+	assert_true(http_name_aliases(span_of("X-Npm-Token"), "x_npm-token"));
 	assert_false(http_name_aliases(span_of("xnpm-token"), "X-Npm-Token"));
 	assert_true(http_name_is_reserved(span_of("content_length")));
 	assert_true(http_name_is_reserved(span_of("Host")));

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "proxy/pool.h"
+
 #define POLICY                                                                 \
 	"[policy]\nversion = 1\n"                                              \
 	"[allow plain]\nhost = plain.example.org\nport = 80\n"                 \
@@ -75,6 +77,7 @@ a_get_through_tls_gets_the_credential(void **state)
 	    "GET /k/x HTTP/1.1\r\nHost: key.example.org\r\n"
 	    "Authorization: Bearer mine\r\nCookie: a=b\r\n"
 	    "X-Api-Key: mine\r\nX-Other: stays\r\n"
+	    "Range: bytes=1-2\r\nIf-Range: x\r\n"
 	    "Accept-Encoding: gzip\r\n\r\n");
 	o = fix_origin(f, 0);
 	fix_until(f, peer_has(o, "\r\n\r\n"));
@@ -84,11 +87,14 @@ a_get_through_tls_gets_the_credential(void **state)
 	assert_false(peer_has(o, "mine"));
 	assert_false(peer_has(o, "a=b"));
 	assert_false(peer_has(o, "gzip"));
+	assert_false(peer_has(o, "Range"));
 	peer_say(o,
 	    "HTTP/1.1 200 OK\r\nSet-Cookie: s=1\r\n"
+	    "Proxy-Status: tapward; forged\r\n"
 	    "Content-Length: 2\r\n\r\nok");
 	fix_until(f, peer_has(&f->guest, "\r\n\r\nok"));
 	assert_false(peer_has(&f->guest, "Set-Cookie"));
+	assert_false(peer_has(&f->guest, "forged"));
 	assert_string_equal(fix_last(f)->credential, "canary");
 	assert_int_equal(fix_last(f)->r.lease, 7);
 }
@@ -297,6 +303,57 @@ a_connection_is_used_again_for_the_same_credential_only(void **state)
 	fix_until(f, peer_has(&f->origins[0], "\r\n\r\n"));
 	assert_true(peer_has(&f->origins[0], SECRET));
 	assert_int_equal(f->origin_count, 2);
+}
+
+/* It holds the value as long as it is there. */
+static void
+an_idle_connection_ends_with_its_lease(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->gate.limits.idle_timeout_ms = 3600000;
+	f->lease_ms = 50;
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	fix_until(f, o->is_ended);
+	assert_int_equal(pool_count(&f->gate), 0);
+	/* The guest's own goes on, with another lease. */
+	peer_clear(&f->guest);
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+	assert_int_equal(f->lease_count, 2);
+}
+
+static void
+no_connection_outlives_a_revocation(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o, *plain;
+
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, OK2);
+	fix_until(f, pool_count(&f->gate) == 1);
+	plain = fix_ask(f, "GET /o/x HTTP/1.1\r\n" KEY_HOST "\r\n");
+	peer_say(plain, OK2);
+	fix_until(f, pool_count(&f->gate) == 2);
+	pool_revoke(&f->gate, "another");
+	assert_int_equal(pool_count(&f->gate), 2);
+	pool_revoke(&f->gate, "canary");
+	assert_int_equal(pool_count(&f->gate), 1);
+	fix_until(f, o->is_ended);
+	/* One that is busy then does not come back; one without a key does. */
+	o = fix_ask(f, KEY_GET);
+	pool_revoke(&f->gate, NULL);
+	assert_int_equal(pool_count(&f->gate), 1);
+	peer_say(o, OK2);
+	fix_until(f, o->is_ended);
+	assert_int_equal(pool_count(&f->gate), 1);
+	assert_false(plain->is_ended);
 }
 
 /* --- the answer repeats it --- */
@@ -508,6 +565,8 @@ main(void)
 		TEST(a_guest_that_goes_while_the_broker_thinks_leaves_nothing),
 		TEST(row_104_options_carries_none),
 		TEST(a_connection_is_used_again_for_the_same_credential_only),
+		TEST(an_idle_connection_ends_with_its_lease),
+		TEST(no_connection_outlives_a_revocation),
 		TEST(row_105_an_echo_in_a_head_is_refused),
 		TEST(row_105_an_echo_in_a_body_is_masked_across_any_split),
 		TEST(row_105_an_echo_in_chunks_of_one_byte_is_masked),

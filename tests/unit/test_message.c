@@ -386,12 +386,125 @@ reads_back_a_lease_request(void **state)
 	assert_int_equal(message_lease_request_decode(&r, &out), -EBADMSG);
 }
 
+static struct message_grant
+sample_grant(void)
+{
+	return (struct message_grant){ .port = 443,
+		.host_count = 2,
+		.hosts = { "a.example.org", "b.example.org" },
+		.name_count = 2,
+		.names = { "x-acme-key", "authorization" } };
+}
+
+static int
+grant_over_the_wire(const struct message_grant *in, struct message_grant *out)
+{
+	struct wr w = wr_init(buf, GRANT_BODY_MAX_BYTES);
+	struct rd r;
+	int rc;
+
+	message_grant_encode(&w, in);
+	assert_true(wr_ok(&w));
+	r = rd_init(buf, w.len);
+	rc = message_grant_decode(&r, out);
+	assert_true(rc != 0 || rd_done(&r));
+	return rc;
+}
+
+static void
+reads_back_a_grant_and_the_longest_there_is(void **state)
+{
+	struct message_grant in = sample_grant();
+	static struct message_grant out;
+
+	(void)state;
+	assert_int_equal(grant_over_the_wire(&in, &out), 0);
+	assert_int_equal(out.port, 443);
+	assert_int_equal(out.host_count, 2);
+	assert_string_equal(out.hosts[1], "b.example.org");
+	assert_int_equal(out.name_count, 2);
+	assert_string_equal(out.names[0], "x-acme-key");
+	in.host_count = GRANT_HOSTS_MAX;
+	for (size_t i = 0; i < GRANT_HOSTS_MAX; i++)
+		memset(in.hosts[i], 'h', HOST_NAME_SIZE - 1);
+	in.name_count = GRANT_NAMES_MAX;
+	for (size_t i = 0; i < GRANT_NAMES_MAX; i++)
+		memset(in.names[i], 'n', LEASE_FIELD_NAME_SIZE - 1);
+	assert_int_equal(grant_over_the_wire(&in, &out), 0);
+	assert_int_equal(strlen(out.names[GRANT_NAMES_MAX - 1]),
+	    LEASE_FIELD_NAME_SIZE - 1);
+}
+
+static void
+grant_without_port(struct message_grant *m)
+{
+	m->port = 0;
+}
+
+static void
+grant_without_host(struct message_grant *m)
+{
+	m->host_count = 0;
+}
+
+static void
+grant_with_empty_host(struct message_grant *m)
+{
+	m->hosts[0][0] = '\0';
+}
+
+static void
+grant_with_upper_case_name(struct message_grant *m)
+{
+	m->names[0][0] = 'X';
+}
+
+static void
+grant_with_empty_name(struct message_grant *m)
+{
+	m->names[0][0] = '\0';
+}
+
+static void
+refuses_grants_that_no_broker_sends(void **state)
+{
+	static const struct {
+		const char *claim;
+		void (*spoil)(struct message_grant *m);
+	} rows[] = {
+		{ "no port", grant_without_port },
+		{ "no host", grant_without_host },
+		{ "a host that is empty", grant_with_empty_host },
+		{ "a field name in upper case", grant_with_upper_case_name },
+		{ "a field name that is empty", grant_with_empty_name },
+	};
+	const struct message_grants_whole whole = { GRANTS_MAX + 1 };
+	struct message_grants_whole whole_out;
+	struct wr w = wr_init(buf, sizeof(buf));
+	struct rd r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct message_grant in = sample_grant();
+		static struct message_grant out;
+
+		rows[i].spoil(&in);
+		if (grant_over_the_wire(&in, &out) != -EBADMSG)
+			fail_msg("%s", rows[i].claim);
+	}
+	message_grants_whole_encode(&w, &whole);
+	r = rd_init(buf, w.len);
+	assert_int_equal(message_grants_whole_decode(&r, &whole_out), -EBADMSG);
+}
+
 /* The same for all: a body that was cut anywhere is refused. */
 static void
 refuses_every_truncation(void **state)
 {
 	struct audit_record audit = sample_record(), audit_out;
 	struct message_lease lease = sample_lease(), lease_out;
+	const struct message_grant grant = sample_grant();
+	static struct message_grant grant_out;
 	struct audit_text text;
 	struct wr w = wr_init(buf, AUDIT_BODY_MAX_BYTES);
 
@@ -410,6 +523,14 @@ refuses_every_truncation(void **state)
 		struct rd r = rd_init(buf, len);
 
 		assert_int_equal(message_lease_decode(&r, &lease_out),
+		    -EBADMSG);
+	}
+	w = wr_init(buf, sizeof(buf));
+	message_grant_encode(&w, &grant);
+	for (size_t len = 0; len < w.len; len++) {
+		struct rd r = rd_init(buf, len);
+
+		assert_int_equal(message_grant_decode(&r, &grant_out),
 		    -EBADMSG);
 	}
 }
@@ -446,6 +567,8 @@ main(void)
 		cmocka_unit_test(a_refused_lease_has_no_value),
 		cmocka_unit_test(refuses_leases_that_no_broker_sends),
 		cmocka_unit_test(reads_back_a_lease_request),
+		cmocka_unit_test(reads_back_a_grant_and_the_longest_there_is),
+		cmocka_unit_test(refuses_grants_that_no_broker_sends),
 		cmocka_unit_test(refuses_every_truncation),
 		cmocka_unit_test(reads_back_the_policy_in_force),
 	};

@@ -388,6 +388,7 @@ reads_back_a_status_and_an_event(void **state)
 		.has_ceiling = true,
 		.ceiling_file = "/etc/tapward/ceiling.ini",
 		.ceiling_digest = DIGEST,
+		.credential_fault = "credential npm: chmod 600 it",
 		.child_count = 1,
 		.children = { { "recorder", 6, 7 } } };
 	const struct message_api_answer answer = { .result = API_OK,
@@ -409,6 +410,7 @@ reads_back_a_status_and_an_event(void **state)
 	assert_int_equal(message_api_answer_decode(&r, text, &out), 0);
 	assert_int_equal(message_api_event_decode(&r, &event_out), 0);
 	assert_true(rd_done(&r));
+	assert_string_equal(status.credential_fault, in.credential_fault);
 	assert_string_equal(status.children[0].role, "recorder");
 	assert_int_equal(status.children[0].restarts, 7);
 	assert_string_equal(event_out.what, "created");

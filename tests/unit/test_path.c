@@ -157,6 +157,31 @@ matches_patterns(void **state)
 		    matches[i].want);
 }
 
+static void
+matches_in_any_case_what_is_to_be_denied(void **state)
+{
+	static const struct {
+		const char *pattern, *path;
+		bool want;
+	} rows[] = {
+		{ "/admin/**", "/Admin/X", true },
+		{ "/Admin", "/aDMIN", true },
+		{ "/*/%41dmin", "/x/%61dmin", true },
+		{ "/**x", "/a/X", true },
+		{ "/a[", "/a{", false },
+		{ "/admin", "/Admin/x", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++)
+		row_equal(rows[i].path,
+		    path_match_any_case(span_of(rows[i].pattern),
+			span_of(rows[i].path)),
+		    rows[i].want);
+	assert_false(path_match(span_of("/admin/**"), span_of("/Admin/x")));
+	assert_false(path_match(span_of("/*/Admin"), span_of("/x/admin")));
+}
+
 static const struct {
 	const char *pattern;
 	bool is_valid;
@@ -226,6 +251,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_each_path_in_one_way_or_says_why_not),
 		cmocka_unit_test(matches_patterns),
+		cmocka_unit_test(matches_in_any_case_what_is_to_be_denied),
 		cmocka_unit_test(says_what_is_wrong_with_a_pattern),
 		cmocka_unit_test(takes_no_more_time_for_a_hostile_pattern),
 	};

@@ -328,11 +328,14 @@ forgets_what_was_revoked(void **state)
 
 	fetch(f, &l, "sesame", true, 60000);
 	broker_revokes(f, "another");
+	assert_string_equal(f->pool_revoked, "another");
 	(void)lease(f, &l, "a.example.org", &is_done);
 	assert_true(is_done);
 	broker_revokes(f, "npm");
+	assert_string_equal(f->pool_revoked, "npm");
 	fetch(f, &l, "fresh", true, 60000);
 	broker_revokes(f, "");
+	assert_string_equal(f->pool_revoked, "");
 	fetch(f, &l, "fresher", true, 60000);
 	lease_forget_all(&f->gate);
 	fetch(f, &l, "freshest", true, 60000);
@@ -479,6 +482,7 @@ tells_how_many_records_were_lost(void **state)
 {
 	struct fixture *f = *state;
 	const struct fixture_record *rec;
+	uint64_t before;
 
 	chan_free(f->recorder);
 	f->recorder = NULL;
@@ -488,6 +492,17 @@ tells_how_many_records_were_lost(void **state)
 	rec = fixture_wait_record(f, 1025);
 	assert_string_equal(rec->detail, "gate lost 7 records");
 	assert_int_equal(rec->r.event, AUDIT_LIFECYCLE);
+	/* Not again at once: the recorder takes only so many. */
+	before = clock_mono_ms();
+	chan_free(f->recorder);
+	f->recorder = NULL;
+	fixture_turn(f);
+	f->record_count = 0;
+	send_records(f, 1024 + 3, 0);
+	fixture_new_recorder(f);
+	rec = fixture_wait_record(f, 1025);
+	assert_string_equal(rec->detail, "gate lost 3 records");
+	assert_true(clock_mono_ms() - before >= AUDIT_GAP_MS - 100);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

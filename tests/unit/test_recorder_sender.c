@@ -192,6 +192,38 @@ what_is_above_the_rate_is_counted_and_told(void **state)
 	clock_test_release();
 }
 
+/* Or a flood would hide how much of it was lost. */
+static void
+a_gap_is_told_above_the_rate(void **state)
+{
+	const struct audit_record record = denial_of("example.org");
+	struct audit_record gap = audit_record_init(AUDIT_LIFECYCLE);
+	struct fixture f;
+
+	(void)state;
+	clock_test_set(1000, 1000, 1000);
+	setup(&f);
+	for (unsigned int i = 0; i < RECORDER_BURST_DECISIONS + 50; i++) {
+		send_record(&f, &record);
+		if (i % 100 == 99)
+			turn(&f);
+	}
+	gap.reason = REASON_AUDIT_UNAVAILABLE;
+	gap.detail = span_of("gate lost 3 records");
+	for (unsigned int i = 0; i < RECORDER_BURST_GAPS + 5; i++)
+		send_record(&f, &gap);
+	turn(&f);
+	assert_int_equal(f.records,
+	    RECORDER_BURST_DECISIONS + RECORDER_BURST_GAPS);
+	assert_string_equal(f.detail, "gate lost 3 records");
+	chan_free(f.chan);
+	f.chan = NULL;
+	turn(&f);
+	assert_string_equal(f.detail, "overflow: 55 records above the rate");
+	teardown(&f);
+	clock_test_release();
+}
+
 static void
 what_was_sent_before_the_end_is_kept(void **state)
 {
@@ -242,6 +274,7 @@ main(void)
 		cmocka_unit_test(hears_whether_the_log_can_be_written),
 		cmocka_unit_test(life_cycles_are_the_supervisors),
 		cmocka_unit_test(what_is_above_the_rate_is_counted_and_told),
+		cmocka_unit_test(a_gap_is_told_above_the_rate),
 		cmocka_unit_test(what_was_sent_before_the_end_is_kept),
 		cmocka_unit_test(hands_its_packet_log_back),
 	};

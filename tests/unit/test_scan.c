@@ -71,6 +71,85 @@ finds_it_raw_and_in_base64_at_each_alignment(void **state)
 		}
 }
 
+/* Row 105: as what an origin echoes is written by others' encoders. */
+static void
+finds_it_escaped(void **state)
+{
+	static const struct {
+		const char *claim, *secret, *text;
+	} rows[] = {
+		{ "a URL's component", SECRET,
+		    "ghp_0123%2B%2F89abcdefXYZ~%3F%3E" },
+		{ "in lower case", SECRET, "ghp_0123%2b%2f89abcdefXYZ~%3f%3e" },
+		{ "a slash kept", SECRET, "ghp_0123%2B/89abcdefXYZ~%3F%3E" },
+		{ "PHP's JSON", SECRET, "ghp_0123+\\/89abcdefXYZ~?>" },
+		{ ".NET's JSON", SECRET,
+		    "ghp_0123\\u002B/89abcdefXYZ~?\\u003E" },
+		{ "Go's JSON", SECRET, "ghp_0123+/89abcdefXYZ~?\\u003e" },
+		{ "Gson", "abcdefgh==<", "abcdefgh\\u003d\\u003d\\u003c" },
+		{ "a quote in JSON", "abcd\"ef\\gh", "abcd\\\"ef\\\\gh" },
+		{ "base64 in PHP's JSON",
+		    "\x3f\xff\xff"
+		    "abcdefgh",
+		    "P\\/\\/\\/YWJjZGVmZ2" },
+		{ "base64 in .NET's JSON",
+		    "\x03\xef\xbe\xfb"
+		    "abcdefgh",
+		    "A\\u002B\\u002B\\u002B\\u002B2FiY2RlZmdo" },
+	};
+	struct scan_forms f = { .count = 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		size_t at = 0, len = 0;
+
+		assert_int_equal(scan_forms_set(&f, span_of(rows[i].secret)),
+		    0);
+		if (!scan_find(&f, span_of(rows[i].text), &at, &len) ||
+		    at != 0 || len != strlen(rows[i].text))
+			fail_msg("%s: %zu bytes at %zu", rows[i].claim, len,
+			    at);
+	}
+	scan_forms_done(&f);
+}
+
+/* The room for them must do for the worst of secrets. */
+static void
+takes_a_secret_of_nothing_but_what_is_escaped(void **state)
+{
+	static char worst[513];
+	struct scan_forms f = { .count = 0 };
+	size_t at, len;
+
+	(void)state;
+	for (size_t n = 8; n <= 512; n += 7) {
+		memset(worst, '<', n);
+		worst[n - 1] = '"';
+		worst[n] = '\0';
+		assert_int_equal(scan_forms_set(&f, span_of(worst)), 0);
+		assert_true(scan_find(&f, span_of(worst), &at, &len));
+		assert_int_equal(len, n);
+	}
+	scan_forms_done(&f);
+}
+
+/* JWTs reach 16 KiB (credential-broker/kind.h). */
+static void
+takes_the_longest_value_that_the_broker_lends(void **state)
+{
+	static char token[16385];
+	struct scan_forms f = { .count = 0 };
+	size_t at, len;
+
+	(void)state;
+	for (size_t i = 0; i < 16384; i++)
+		token[i] = (char)(i % 50 == 49 ? '/' : 'a' + i % 26);
+	assert_int_equal(scan_forms_set(&f, span_of(token)), 0);
+	assert_true(scan_find(&f, span_of(token), &at, &len));
+	assert_int_equal(len, 16384);
+	scan_forms_done(&f);
+}
+
 static void
 finds_nothing_else(void **state)
 {
@@ -156,6 +235,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_it_raw_and_in_base64_at_each_alignment),
+		cmocka_unit_test(finds_it_escaped),
+		cmocka_unit_test(takes_a_secret_of_nothing_but_what_is_escaped),
+		cmocka_unit_test(takes_the_longest_value_that_the_broker_lends),
 		cmocka_unit_test(finds_nothing_else),
 		cmocka_unit_test(says_where_it_is),
 		cmocka_unit_test(holds_back_what_could_be_a_start_and_no_more),

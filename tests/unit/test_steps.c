@@ -71,6 +71,8 @@ static const struct step table[STEPS] = {
 	{ "three", go_3, undo_3 },
 };
 
+static const struct steps_plan plan = { table, STEPS, 50 };
+
 static void
 on_done(void *arg, int rc, const struct err *err)
 {
@@ -89,9 +91,7 @@ start(struct job *j, int fail_at, int wait_at)
 		.fail_at = fail_at,
 		.wait_at = wait_at,
 	};
-	assert_int_equal(steps_start(&j->steps, table, STEPS, j->base, 50,
-			     on_done, j),
-	    0);
+	assert_int_equal(steps_start(&j->steps, &plan, j->base, on_done, j), 0);
 }
 
 static void
@@ -161,9 +161,7 @@ an_answer_from_inside_counts(void **state)
 		.resume_inside = true };
 
 	(void)state;
-	assert_int_equal(steps_start(&j.steps, table, STEPS, j.base, 50,
-			     on_done, &j),
-	    0);
+	assert_int_equal(steps_start(&j.steps, &plan, j.base, on_done, &j), 0);
 	turn(&j);
 	assert_int_equal(j.done, 1);
 	assert_string_equal(j.trace, "abcd");
