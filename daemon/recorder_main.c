@@ -24,8 +24,8 @@
 /* How often the head of the chain goes to the journal, if it moved. */
 #define ANCHOR_S 10
 /* A turn that follows the last this soon is load; so long it then waits. */
-#define PACE_BUSY_US 3000
-#define PACE_US 1000L
+#define PACE_BUSY_US 8000
+#define PACE_US 4000L
 
 struct recorder {
 	struct child child;
