@@ -85,6 +85,8 @@ enum message_type {
 	/* supervisor -> recorder: hand the NFLOG socket of a sandbox back */
 	MSG_RECORDER_NFLOG_BACK = 118,
 	MSG_RECORDER_NFLOG_HERE = 119, /* fds: [the socket] */
+	/* supervisor -> recorder: what a ruleset has counted */
+	MSG_RECORDER_COUNTERS = 120,
 
 	/* supervisor -> compile (message_compile.h) */
 	MSG_COMPILE = 128,  /* fds: the text, sealed */

@@ -90,6 +90,8 @@ api_sandbox_encode(struct wr *w, const struct message_api_sandbox *m)
 	wr_u64(w, m->ttl_end_wall_ms);
 	wr_u32(w, (uint32_t)m->gate_pid);
 	wr_u32(w, m->gate_restarts);
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++)
+		wr_u64(w, m->dropped[i]);
 	wr_u32(w, m->credential_count);
 	for (uint32_t i = 0; i < m->credential_count; i++) {
 		wr_str16(w, m->credentials[i].name);
@@ -149,6 +151,8 @@ api_sandbox_decode(struct rd *r, struct message_api_sandbox *m)
 	m->ttl_end_wall_ms = rd_u64(r);
 	m->gate_pid = api_pid(r);
 	m->gate_restarts = rd_u32(r);
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++)
+		m->dropped[i] = rd_u64(r);
 	m->credential_count = api_count(r, API_CREDENTIALS_MAX);
 	for (uint32_t i = 0; i < m->credential_count; i++) {
 		struct message_api_credential *c = &m->credentials[i];

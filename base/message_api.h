@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/names.h"
+#include "base/reason.h"
 
 /* What is asked; "owner" stands for the sandbox's owner and root. */
 enum api_op {
@@ -127,6 +128,8 @@ struct message_api_sandbox {
 	uint64_t ttl_end_wall_ms; /* 0: none */
 	int32_t gate_pid;
 	uint32_t gate_restarts;
+	/* Packets, from REASON_PACKET_FIRST. */
+	uint64_t dropped[REASON_PACKET_COUNT];
 	uint32_t credential_count;
 	struct message_api_credential credentials[API_CREDENTIALS_MAX];
 };

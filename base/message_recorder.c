@@ -46,6 +46,33 @@ message_recorder_event_decode(struct rd *r, struct audit_text *text,
 }
 
 void
+message_recorder_counters_encode(struct wr *w,
+    const struct message_recorder_counters *m)
+{
+	message_recorder_sandbox_encode(w, &m->about);
+	wr_u8(w, m->kind);
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++)
+		wr_u64(w, m->packets[i]);
+}
+
+int
+message_recorder_counters_decode(struct rd *r,
+    struct message_recorder_counters *ret)
+{
+	struct message_recorder_counters m;
+	int rc = message_recorder_sandbox_decode(r, false, &m.about);
+
+	if (rc != 0)
+		return rc;
+	m.kind = field_enum(r, RECORDER_COUNTERS_COUNT);
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++)
+		m.packets[i] = rd_u64(r);
+	if (rd_ok(r))
+		*ret = m;
+	return field_result(r);
+}
+
+void
 message_recorder_read_encode(struct wr *w,
     const struct message_recorder_read *m)
 {

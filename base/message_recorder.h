@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/message_audit.h"
 #include "base/names.h"
+#include "base/reason.h"
 
 /*
  * MSG_RECORDER_LOG has no body; its descriptor is O_RDWR | O_APPEND. The
@@ -34,6 +35,21 @@ struct message_recorder_sandbox {
 struct message_recorder_event {
 	struct message_recorder_sandbox about; /* sandbox "": the daemon */
 	struct audit_record record;
+};
+
+enum recorder_counters {
+	RECORDER_COUNTERS_NOW,
+	/* The recorder is new: what was counted before is no news. */
+	RECORDER_COUNTERS_BASE,
+	RECORDER_COUNTERS_LAST, /* the sandbox ends */
+	RECORDER_COUNTERS_COUNT
+};
+
+/* MSG_RECORDER_COUNTERS: packets dropped since the sandbox began. */
+struct message_recorder_counters {
+	struct message_recorder_sandbox about;
+	uint8_t kind;                          /* enum recorder_counters */
+	uint64_t packets[REASON_PACKET_COUNT]; /* from REASON_PACKET_FIRST */
 };
 
 /* MSG_RECORDER_READ; the descriptor is a pipe or a stream socket. */
@@ -62,6 +78,10 @@ void message_recorder_event_encode(struct wr *w,
 /* text as in message_audit_decode(). */
 int message_recorder_event_decode(struct rd *r, struct audit_text *text,
     struct message_recorder_event *ret);
+void message_recorder_counters_encode(struct wr *w,
+    const struct message_recorder_counters *m);
+int message_recorder_counters_decode(struct rd *r,
+    struct message_recorder_counters *ret);
 void message_recorder_read_encode(struct wr *w,
     const struct message_recorder_read *m);
 int message_recorder_read_decode(struct rd *r,

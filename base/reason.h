@@ -60,6 +60,10 @@ enum reason {
 	REASON_COUNT
 };
 
+/* Those of packets come last; counters of them are indexed from here. */
+#define REASON_PACKET_FIRST REASON_PACKET_ETHERTYPE
+#define REASON_PACKET_COUNT (REASON_COUNT - REASON_PACKET_FIRST)
+
 /* "no-rule"; "" for REASON_NONE. */
 const char *reason_code(enum reason r);
 /* One clause for a person: "no rule names this host". */

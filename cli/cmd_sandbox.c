@@ -324,6 +324,9 @@ print_show(const json_t *s)
 	}
 	json_array_foreach(json_object_get(s, "credentials"), i, c)(void)
 	    printf("%-14s %s\n", "credential", member(c, "name"));
+	json_object_foreach(json_object_get(s, "dropped"), key, value)(void)
+	    printf("%-14s %s %lld\n", "dropped", key,
+		(long long)json_integer_value(value));
 }
 
 int

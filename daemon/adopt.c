@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "daemon/boot.h"
 #include "daemon/connect.h"
+#include "daemon/counters.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
 #include "daemon/link_ca.h"
@@ -152,8 +153,8 @@ reconnect(void *arg, struct err *err)
 	unsigned int which = strangers(s->sv);
 
 	(void)err;
-	if ((which & WIRES_RECORDER) != 0)
-		(void)link_recorder_nflog(s);
+	if ((which & WIRES_RECORDER) != 0 && link_recorder_nflog(s) == 0)
+		counters_begin(s);
 	if (s->is_gate_lost)
 		return 0;
 	if (which != 0)

@@ -300,12 +300,32 @@ api_json_credentials(const struct message_api_sandbox *s)
 	return all;
 }
 
+/* By reason, those that there are. */
+static json_t *
+api_json_dropped(const struct message_api_sandbox *s)
+{
+	json_t *all = json_object();
+
+	for (unsigned int i = 0; i < REASON_PACKET_COUNT; i++) {
+		const char *code =
+		    reason_code((enum reason)(REASON_PACKET_FIRST + i));
+
+		if (s->dropped[i] != 0 &&
+		    json_object_set_new(all, code,
+			json_integer((json_int_t)s->dropped[i])) != 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
 json_t *
 api_json_sandbox(const struct message_api_sandbox *s)
 {
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o,"
 			 " s:o, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:i,"
-			 " s:o}",
+			 " s:o, s:o}",
 	    "name", s->name, "state", api_state_name(s->state), "kind",
 	    api_device_name(s->device), "owner", (json_int_t)s->owner_uid,
 	    "generation", (json_int_t)s->generation, "netns", s->netns,
@@ -318,8 +338,8 @@ api_json_sandbox(const struct message_api_sandbox *s)
 	    "policy_digest", s->policy_digest, "created",
 	    api_json_time(s->created_wall_ms), "ttl_end",
 	    api_json_time(s->ttl_end_wall_ms), "gate_pid", (int)s->gate_pid,
-	    "gate_restarts", (int)s->gate_restarts, "credentials",
-	    api_json_credentials(s));
+	    "gate_restarts", (int)s->gate_restarts, "dropped",
+	    api_json_dropped(s), "credentials", api_json_credentials(s));
 }
 
 json_t *

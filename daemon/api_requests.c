@@ -3,6 +3,7 @@
  * nothing else: each field and each descriptor is judged here.
  */
 #include "daemon/api_requests.h"
+#include "daemon/counters.h"
 
 #include <errno.h>
 #include <linux/nsfs.h>
@@ -134,6 +135,7 @@ do_list(struct request *r)
 static void
 do_show(struct request *r)
 {
+	counters_read(r->sandbox);
 	answer_sandbox(r);
 }
 

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "daemon/boot.h"
 #include "daemon/connect.h"
+#include "daemon/counters.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
 #include "daemon/link_api.h"
@@ -232,6 +233,7 @@ open_device_undo(void *arg)
 {
 	struct sandbox *s = arg;
 
+	counters_end(s);
 	if (s->device_event != NULL)
 		event_free(s->device_event);
 	if (s->ruleset_event != NULL)

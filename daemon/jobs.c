@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "daemon/connect.h"
+#include "daemon/counters.h"
 #include "daemon/link_recorder.h"
 #include "daemon/supervisor.h"
 
@@ -14,8 +15,8 @@ static void
 mend(struct sandbox *s, unsigned int which)
 {
 	if (which == WIRES_RECORDER && s->net != NULL &&
-	    s->phase != SANDBOX_ADOPTING)
-		(void)link_recorder_nflog(s);
+	    s->phase != SANDBOX_ADOPTING && link_recorder_nflog(s) == 0)
+		counters_begin(s);
 	if (sandbox_has_gate(s))
 		wires_mend(s, which);
 	else if (s->phase == SANDBOX_CREATING || s->phase == SANDBOX_RESTARTING)

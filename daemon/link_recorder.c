@@ -106,6 +106,23 @@ link_recorder_detach(const struct sandbox *s)
 	(void)tell_about(s, MSG_RECORDER_DETACH, NULL);
 }
 
+int
+link_recorder_counters(const struct sandbox *s, enum recorder_counters kind,
+    const uint64_t packets[REASON_PACKET_COUNT])
+{
+	struct message_recorder_counters m = {
+		.about = about(s),
+		.kind = (uint8_t)kind,
+	};
+	uint8_t buf[512];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	memcpy(m.packets, packets, sizeof(m.packets));
+	message_recorder_counters_encode(&w, &m);
+	return service_tell(recorder_of(s->sv), MSG_RECORDER_COUNTERS, &w, NULL,
+	    0);
+}
+
 void
 link_recorder_event(struct supervisor *sv, const struct sandbox *s,
     const char *what, enum reason reason)

@@ -23,6 +23,9 @@ int link_recorder_nflog_back(const struct sandbox *s, ask_done *done,
 /* The digest of its policy changed. */
 void link_recorder_policy(const struct sandbox *s, const char *digest);
 void link_recorder_detach(const struct sandbox *s);
+/* What its ruleset has counted. As link_recorder_attach(). */
+int link_recorder_counters(const struct sandbox *s, enum recorder_counters kind,
+    const uint64_t packets[REASON_PACKET_COUNT]);
 /* A life-cycle record; s NULL: about the daemon. */
 void link_recorder_event(struct supervisor *sv, const struct sandbox *s,
     const char *what, enum reason reason);

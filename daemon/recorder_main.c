@@ -24,8 +24,8 @@
 /* How often the head of the chain goes to the journal, if it moved. */
 #define ANCHOR_S 10
 /* A turn that follows the last this soon is load; so long it then waits. */
-#define PACE_BUSY_US 3000
-#define PACE_US 1000L
+#define PACE_BUSY_US 8000
+#define PACE_US 4000L
 
 struct recorder {
 	struct child child;
@@ -203,6 +203,23 @@ on_detach(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static int
+on_counters(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct recorder *rec = arg;
+	struct message_recorder_counters m;
+	uint64_t growth[REASON_PACKET_COUNT];
+	int rc = message_recorder_counters_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	recorder_senders_counters(rec->senders, &m, growth);
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++)
+		rec->metrics.dropped[i] += growth[i];
+	return 0;
+}
+
+static int
 on_nflog_back(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct recorder *rec = arg;
@@ -294,6 +311,7 @@ static const struct chan_rule rules[] = {
 	{ MSG_RECORDER_POLICY, MESSAGE_SMALL_BYTES, 0, 0, on_policy },
 	{ MSG_RECORDER_DETACH, MESSAGE_SMALL_BYTES, 0, 0, on_detach },
 	{ MSG_RECORDER_NFLOG_BACK, MESSAGE_SMALL_BYTES, 0, 0, on_nflog_back },
+	{ MSG_RECORDER_COUNTERS, MESSAGE_SMALL_BYTES, 0, 0, on_counters },
 	{ MSG_RECORDER_EVENT, (size_t)2 * MESSAGE_SMALL_BYTES, 0, 0, on_event },
 	{ MSG_RECORDER_READ, MESSAGE_SMALL_BYTES, 1, 1, on_read },
 	{ MSG_RECORDER_STATUS, 0, 0, 0, on_status },

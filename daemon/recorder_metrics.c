@@ -58,12 +58,27 @@ write_denied(struct wr *w, const struct recorder_metrics *m)
 		    reason_code((enum reason)i), m->denied[i]);
 }
 
+/* Packets, of which denied_total has only those with a record. */
+static void
+write_dropped(struct wr *w, const struct recorder_metrics *m)
+{
+	write_head(w, "packets_dropped_total", "counter",
+	    "Packets of guests that rulesets dropped, by reason.");
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++)
+		wr_fmt(w,
+		    "tapward_packets_dropped_total{reason=\"%s\"} %" PRIu64
+		    "\n",
+		    reason_code((enum reason)(REASON_PACKET_FIRST + i)),
+		    m->dropped[i]);
+}
+
 void
 recorder_metrics_write(struct wr *w, const struct recorder_metrics *m,
     const struct message_recorder_status *status)
 {
 	write_records(w, m);
 	write_denied(w, m);
+	write_dropped(w, m);
 	write_one(w, "denied_by_ceiling_total", "counter",
 	    "Denials by the host's ceiling.", m->by_ceiling);
 	write_one(w, "up_bytes_total", "counter",

@@ -15,6 +15,7 @@ struct recorder_metrics {
 	uint64_t records[AUDIT_EVENT_COUNT][ACTION_ALLOW + 1];
 	uint64_t denied[REASON_COUNT];
 	uint64_t by_ceiling;
+	uint64_t dropped[REASON_PACKET_COUNT]; /* by rulesets */
 	uint64_t up;
 	uint64_t down;
 };

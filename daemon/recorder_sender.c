@@ -32,6 +32,12 @@ struct sender {
 	struct chan *chan; /* one of these two */
 	struct event *nflog;
 	int nflog_fd;
+	/* Packets by reason, of the one with the NFLOG socket. */
+	struct {
+		uint64_t counted; /* as the supervisor last said */
+		uint64_t seen;    /* came by the socket */
+		uint64_t told;    /* in a record of how many did not */
+	} packets[REASON_PACKET_COUNT];
 };
 
 struct recorder_senders {
@@ -236,6 +242,9 @@ take_packets(struct sender *s, struct rd datagram)
 		switch (nflog_next(&datagram, &packet)) {
 		case NFLOG_OK:
 			recorder_packet_describe(&packet, &described);
+			if (packet.reason >= REASON_PACKET_FIRST)
+				s->packets[packet.reason - REASON_PACKET_FIRST]
+				    .seen++;
 			sender_record(s, &described.record);
 			break;
 		case NFLOG_SKIPPED:
@@ -258,11 +267,9 @@ on_nflog(evutil_socket_t fd, short what, void *arg)
 		ssize_t n =
 		    recv(fd, buf, sizeof(s->all->datagram), MSG_DONTWAIT);
 
-		/* ENOBUFS: the kernel dropped some; its counters know them. */
-		if (n == -1 && errno == ENOBUFS) {
-			s->bucket.refused++;
+		/* The kernel dropped some; its counters know them. */
+		if (n == -1 && errno == ENOBUFS)
 			continue;
-		}
 		if (n <= 0)
 			return;
 		take_packets(s, rd_init(buf, (size_t)n));
@@ -325,16 +332,81 @@ recorder_senders_detach(struct recorder_senders *all,
 	}
 }
 
+static struct sender *
+nflog_sender(const struct recorder_senders *all,
+    const struct message_recorder_sandbox *about)
+{
+	struct sender *s;
+
+	LIST_FOREACH(s, &all->list, entry)
+	if (s->nflog != NULL && is_of(s, about))
+		return s;
+	return NULL;
+}
+
+static void
+tell_unseen(struct sender *s, size_t i, uint64_t counted)
+{
+	struct audit_record r = audit_record_init(AUDIT_PACKET);
+	const uint64_t known = s->packets[i].seen + s->packets[i].told;
+	char detail[96];
+
+	if (counted <= known)
+		return;
+	(void)snprintf(detail, sizeof(detail),
+	    "overflow: %" PRIu64 " packets without a record, %" PRIu64
+	    " in all",
+	    counted - known, counted);
+	s->packets[i].told += counted - known;
+	r.verdict = ACTION_DENY;
+	r.reason = (enum reason)(REASON_PACKET_FIRST + i);
+	r.detail = span_of(detail);
+	s->all->cb.on_record(&s->about, &r, s->all->cb.arg);
+}
+
+/* Nothing of what was counted up to here is news. */
+static void
+begin_counting(struct sender *s, size_t i, uint64_t counted)
+{
+	s->packets[i].counted = counted;
+	s->packets[i].told = counted;
+	s->packets[i].seen = 0;
+}
+
+void
+recorder_senders_counters(struct recorder_senders *all,
+    const struct message_recorder_counters *m,
+    uint64_t ret_growth[REASON_PACKET_COUNT])
+{
+	struct sender *s = nflog_sender(all, &m->about);
+
+	memset(ret_growth, 0, REASON_PACKET_COUNT * sizeof(ret_growth[0]));
+	if (s == NULL)
+		return;
+	on_nflog(s->nflog_fd, EV_READ, s);
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++) {
+		const uint64_t before = s->packets[i].counted;
+		const uint64_t now = m->packets[i];
+
+		/* Fewer: another supervisor counts from a later moment. */
+		if (m->kind == RECORDER_COUNTERS_BASE || now < before) {
+			begin_counting(s, i, now);
+			continue;
+		}
+		ret_growth[i] = now - before;
+		s->packets[i].counted = now;
+		tell_unseen(s, i,
+		    m->kind == RECORDER_COUNTERS_LAST ? now : before);
+	}
+}
+
 int
 recorder_senders_nflog_fd(const struct recorder_senders *all,
     const struct message_recorder_sandbox *about)
 {
-	const struct sender *s;
+	const struct sender *s = nflog_sender(all, about);
 
-	LIST_FOREACH(s, &all->list, entry)
-	if (s->nflog != NULL && is_of(s, about))
-		return s->nflog_fd;
-	return -1;
+	return s == NULL ? -1 : s->nflog_fd;
 }
 
 void

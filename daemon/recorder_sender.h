@@ -52,6 +52,16 @@ void recorder_senders_policy(struct recorder_senders *all,
  */
 void recorder_senders_detach(struct recorder_senders *all,
     const struct message_recorder_sandbox *about);
+/*
+ * What a ruleset has counted. Of packets that have no record, neither their
+ * own nor in an overflow, the number is told: the kernel logs only so many a
+ * second. Those of the last message are looked at, since a record may be on
+ * its way for a moment; at the end all are. ret_growth is by how much the
+ * counters grew; zeros for a sandbox that is not there.
+ */
+void recorder_senders_counters(struct recorder_senders *all,
+    const struct message_recorder_counters *m,
+    uint64_t ret_growth[REASON_PACKET_COUNT]);
 /* Borrows its NFLOG socket; -1 without one. */
 int recorder_senders_nflog_fd(const struct recorder_senders *all,
     const struct message_recorder_sandbox *about);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "daemon/counters.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
 #include "daemon/link_api.h"
@@ -66,6 +67,7 @@ sandbox_discard(struct sandbox *s)
 	free_event(&s->device_event);
 	free_event(&s->ruleset_event);
 	free_event(&s->ttl_event);
+	free_event(&s->count_event);
 	free_event(&s->retry);
 	free_event(&s->gate_late);
 	wires_close(&s->wires);
@@ -230,6 +232,8 @@ sandbox_watch(struct sandbox *s)
 	if (rc == 0)
 		rc = watch_fd(s, sandbox_net_ruleset_fd(s->net),
 		    &s->ruleset_event);
+	if (rc == 0)
+		rc = counters_watch(s);
 	return rc == 0 ? watch_ttl(s) : rc;
 }
 
@@ -317,6 +321,7 @@ sandbox_describe(const struct sandbox *s, struct message_api_sandbox *ret)
 	};
 	memcpy(ret->name, st->name, sizeof(ret->name));
 	memcpy(ret->ca_id, st->ca_id, sizeof(ret->ca_id));
+	memcpy(ret->dropped, s->dropped, sizeof(ret->dropped));
 	sandbox_path(s, "ca.pem", ret->ca, sizeof(ret->ca));
 	describe_network(s, ret);
 	describe_policy(s, ret);

@@ -57,6 +57,11 @@ struct sandbox {
 	struct gate *gate;
 	struct wires wires; /* while a job connects it */
 	struct event *device_event, *ruleset_event, *ttl_event;
+	struct event *count_event;
+	/* Packets, from REASON_PACKET_FIRST; counters.c */
+	uint64_t dropped[REASON_PACKET_COUNT];      /* as last read */
+	uint64_t dropped_told[REASON_PACKET_COUNT]; /* to the recorder */
+	bool is_dropped_settled;                    /* and told twice */
 
 	struct steps job;
 	struct sandbox_request request;

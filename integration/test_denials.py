@@ -1,7 +1,9 @@
 """Every way a guest is refused, seen from the guest and from the log."""
 import json
+import re
 import socket
 
+from harness import shell
 from harness.claims import claim, contains, equal, lacks, until
 from harness.origins import Nginx
 from harness.world import World
@@ -236,6 +238,50 @@ except OSError as e:
     got = s.run(["ping", "-c", "1", "-W", "1", "10.201.0.10"])
     assert got.code != 0, repr(got)
     s.audited(event="packet", reason="packet-icmp")
+
+
+SENT = 4000
+
+
+def send_udp(s):
+    """More than the kernel logs a second, and not faster than it takes."""
+    s.run(["python3", "-c", f"""
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range({SENT}):
+    s.sendto(b"x", ("10.201.0.10", 5000))
+"""]).ok()
+
+
+def unrecorded(w, s):
+    return [int(re.match(r"overflow: (\d+) packets without a record", detail)[1])
+            for detail in (r.get("detail", "") for r in w.audit(
+                s.name, event="packet", reason="packet-udp"))
+            if "without a record" in detail]
+
+
+@claim("packets above what is logged are counted: in show, in the metrics, and in records within half a minute and at the end")
+def _():
+    w, _ = world()
+    s = w.sandbox(POLICY)
+    send_udp(s)
+    shown = json.loads(w.cli("show", s.name, "--json").ok().out)["dropped"]
+    equal(shown["packet-udp"], SENT)
+    lacks(shown, "packet-tcp")
+    contains(w.cli("show", s.name).ok().out, f"packet-udp {SENT}")
+    first = until(lambda: unrecorded(w, s), 30, "a record of the others")
+    logged = len(w.audit(s.name, event="packet", reason="packet-udp"))
+    # Of the rest each has its own, or is in the one of the recorder's rate.
+    assert SENT * 0.8 < sum(first) < SENT, f"{first} of {SENT}, {logged} records"
+    send_udp(s)
+    s.rm().ok()
+    until(lambda: len(unrecorded(w, s)) > len(first), 5, "one at its end")
+    got = shell.run(["curl", "-sS", "--unix-socket", w.socket,
+                     "http://tapward/metrics"])
+    counted = re.search(r'packets_dropped_total\{reason="packet-udp"\} (\d+)', got.out)
+    assert int(counted[1]) >= 2 * SENT, got.out
+    contains(w.cli("log", "--verify").ok().out, "unbroken")
+    return f"{sum(unrecorded(w, s))} of {2 * SENT} without a record"
 
 
 @claim("explicit proxy: CONNECT and absolute-form take the same path")

@@ -47,6 +47,7 @@ ROUND_TRIP(gate_status)
 ROUND_TRIP(hello)
 ROUND_TRIP(compile)
 ROUND_TRIP(compiled)
+ROUND_TRIP(recorder_counters)
 ROUND_TRIP(recorder_read)
 ROUND_TRIP(recorder_status)
 ROUND_TRIP(api_request)
@@ -101,6 +102,7 @@ static void (*const kinds[])(struct rd *r, const uint8_t *body) = {
 	api_event_again,
 	sandbox_again,
 	answer_again,
+	recorder_counters_again,
 };
 
 int

@@ -192,6 +192,22 @@ findings_become_lines(void **state)
 	json_decref(json);
 }
 
+static void
+dropped_packets_stand_by_their_reason(void **state)
+{
+	const struct message_api_sandbox s = { .name = "one",
+		.dropped = { [REASON_PACKET_UDP - REASON_PACKET_FIRST] = 7 } };
+	json_t *json = api_json_sandbox(&s);
+	const json_t *dropped = json_object_get(json, "dropped");
+
+	(void)state;
+	assert_int_equal(json_object_size(dropped), 1);
+	assert_int_equal(json_integer_value(
+			     json_object_get(dropped, "packet-udp")),
+	    7);
+	json_decref(json);
+}
+
 int
 main(void)
 {
@@ -200,6 +216,7 @@ main(void)
 		cmocka_unit_test(keeps_what_it_read),
 		cmocka_unit_test(finds_routes),
 		cmocka_unit_test(findings_become_lines),
+		cmocka_unit_test(dropped_packets_stand_by_their_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,12 @@ reads_back_what_the_recorder_is_told(void **state)
 	const struct message_recorder_read read_in = { "one", true, false };
 	const struct message_recorder_status status_in = { true, 1, DIGEST, 2,
 		3, 4 };
+	const struct message_recorder_counters counters_in = {
+		.about = { "one", 5, DIGEST },
+		.kind = RECORDER_COUNTERS_LAST,
+		.packets = { 1, [REASON_PACKET_COUNT - 1] = UINT64_MAX },
+	};
+	struct message_recorder_counters counters_out;
 	struct message_recorder_event out;
 	struct message_recorder_read read_out;
 	struct message_recorder_status status_out;
@@ -189,6 +195,16 @@ reads_back_what_the_recorder_is_told(void **state)
 	assert_int_equal(message_recorder_status_decode(&r, &status_out), 0);
 	assert_true(read_out.denied_only && !read_out.follow);
 	assert_int_equal(status_out.readers, 4);
+	w = wr_init(buf, sizeof(buf));
+	message_recorder_counters_encode(&w, &counters_in);
+	r = written(&w);
+	assert_int_equal(message_recorder_counters_decode(&r, &counters_out),
+	    0);
+	assert_int_equal(counters_out.kind, RECORDER_COUNTERS_LAST);
+	assert_memory_equal(counters_out.packets, counters_in.packets,
+	    sizeof(counters_in.packets));
+	ASSERT_NO_CUT(&w,
+	    message_recorder_counters_decode(&cut, &counters_out));
 }
 
 static void
@@ -317,6 +333,7 @@ reads_back_a_sandbox(void **state)
 		.policy_file = "tapward.ini",
 		.policy_digest = DIGEST,
 		.gate_pid = 77,
+		.dropped = { 3, [REASON_PACKET_COUNT - 1] = 4 },
 		.credential_count = 1,
 		.credentials = { { "npm", "npm_placeholder" } } };
 	const struct message_api_answer answer = { .result = API_OK,
@@ -341,6 +358,7 @@ reads_back_a_sandbox(void **state)
 	assert_string_equal(sandbox.credentials[0].placeholder,
 	    "npm_placeholder");
 	assert_int_equal(sandbox.gate_pid, 77);
+	assert_memory_equal(sandbox.dropped, in.dropped, sizeof(in.dropped));
 	ASSERT_NO_CUT(&w, message_api_answer_decode(&cut, text, &out));
 	w = wr_init(buf, sizeof(buf));
 	wr_u8(&w, API_OK);

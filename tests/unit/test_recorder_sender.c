@@ -3,6 +3,12 @@
  */
 #include "tests/unit/recorder_support.h"
 
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_log.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
 #include "base/channel.h"
 #include "base/clock.h"
 #include "base/message.h"
@@ -266,6 +272,98 @@ hands_its_packet_log_back(void **state)
 	teardown(&f);
 }
 
+/* As the kernel logs it: a message without a packet but with its reason. */
+static void
+log_packets(int fd, const char *reason, int count)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nfgenmsg family;
+		struct nlattr prefix;
+		char reason[24];
+	} m = { .head = { .nlmsg_len = sizeof(m),
+		    .nlmsg_type = (NFNL_SUBSYS_ULOG << 8) | NFULNL_MSG_PACKET },
+		.prefix = { sizeof(m.prefix) + sizeof(m.reason),
+		    NFULA_PREFIX } };
+
+	(void)snprintf(m.reason, sizeof(m.reason), "%s", reason);
+	while (count-- > 0)
+		assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
+}
+
+/* What a ruleset has counted of UDP; returns by how much it grew. */
+static uint64_t
+count_udp(struct fixture *f, enum recorder_counters kind, uint64_t packets)
+{
+	const size_t udp = REASON_PACKET_UDP - REASON_PACKET_FIRST;
+	struct message_recorder_counters m = { .about = sandbox_named("one"),
+		.kind = (uint8_t)kind };
+	uint64_t growth[REASON_PACKET_COUNT];
+
+	f->detail[0] = '\0';
+	m.packets[udp] = packets;
+	recorder_senders_counters(f->senders, &m, growth);
+	for (size_t i = 0; i < REASON_PACKET_COUNT; i++)
+		assert_true(i == udp || growth[i] == 0);
+	return growth[udp];
+}
+
+static void
+packets_without_a_record_are_counted_in_one(void **state)
+{
+	const struct message_recorder_sandbox about = sandbox_named("one");
+	struct fixture f;
+	int pair[2];
+
+	(void)state;
+	setup(&f);
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_NOW, 5), 0);
+	assert_int_equal(chan_pair(pair), 0);
+	assert_int_equal(recorder_senders_nflog(f.senders, &about, pair[0]), 0);
+	log_packets(pair[1], "packet-udp", 3);
+	/* The records of the rest may be on their way. */
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_NOW, 100), 100);
+	assert_int_equal(f.records, 3);
+	log_packets(pair[1], "packet-udp", 2);
+	log_packets(pair[1], "packet-tcp", 1);
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_NOW, 100), 0);
+	assert_string_equal(f.detail,
+	    "overflow: 95 packets without a record, 100 in all");
+	assert_int_equal(f.records, 7);
+	/* Told once. */
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_NOW, 104), 4);
+	assert_int_equal(f.records, 7);
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_LAST, 107), 3);
+	assert_string_equal(f.detail,
+	    "overflow: 7 packets without a record, 107 in all");
+	(void)close(pair[1]);
+	teardown(&f);
+}
+
+static void
+a_count_from_elsewhere_is_no_news(void **state)
+{
+	const struct message_recorder_sandbox about = sandbox_named("one");
+	struct fixture f;
+	int pair[2];
+
+	(void)state;
+	setup(&f);
+	assert_int_equal(chan_pair(pair), 0);
+	assert_int_equal(recorder_senders_nflog(f.senders, &about, pair[0]), 0);
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_BASE, 1000), 0);
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_NOW, 1000), 0);
+	/* Another supervisor, that has not the sums of the one before. */
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_NOW, 10), 0);
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_NOW, 10), 0);
+	assert_int_equal(f.records, 0);
+	assert_int_equal(count_udp(&f, RECORDER_COUNTERS_LAST, 12), 2);
+	assert_string_equal(f.detail,
+	    "overflow: 2 packets without a record, 12 in all");
+	(void)close(pair[1]);
+	teardown(&f);
+}
+
 int
 main(void)
 {
@@ -277,6 +375,8 @@ main(void)
 		cmocka_unit_test(a_gap_is_told_above_the_rate),
 		cmocka_unit_test(what_was_sent_before_the_end_is_kept),
 		cmocka_unit_test(hands_its_packet_log_back),
+		cmocka_unit_test(packets_without_a_record_are_counted_in_one),
+		cmocka_unit_test(a_count_from_elsewhere_is_no_news),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
