@@ -242,7 +242,6 @@ write_deny(struct h2_stream *s, const struct deny *d)
 	struct deny plain = *d;
 	struct deny_answer a;
 	struct h2_nv nv;
-	char retry[16];
 
 	plain.wants_json = d->wants_json && !s->is_grpc;
 	deny_answer(&plain, &a);
@@ -260,6 +259,8 @@ write_deny(struct h2_stream *s, const struct deny *d)
 	h2_nv_text(&nv, "tapward-reason", a.code);
 	h2_nv_text(&nv, "proxy-status", a.proxy_status);
 	if (a.has_retry_after) {
+		char retry[16];
+
 		(void)snprintf(retry, sizeof(retry), "%u", a.retry_after_s);
 		h2_nv_text(&nv, "retry-after", retry);
 	}

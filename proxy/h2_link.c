@@ -132,12 +132,13 @@ enum stream_result
 h2_link_read(struct h2_link *l)
 {
 	uint8_t *room = l->gate->scratch;
-	enum stream_result r;
 	size_t len;
 
 	if (l->is_failed)
 		return STREAM_FAILED;
 	do {
+		enum stream_result r;
+
 		if (must_hold(l))
 			return STREAM_AGAIN;
 		r = stream_read(l->stream, room, GATE_SCRATCH_BYTES, &len);

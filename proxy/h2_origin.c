@@ -181,15 +181,15 @@ static uint32_t
 idle_ms(const struct h2_origin *c)
 {
 	uint32_t ms = c->gate->limits.idle_timeout_ms;
-	uint64_t now = clock_boot_ms(), end = c->lease_ends_boot_ms;
+	uint64_t now = clock_boot_ms(), until = c->lease_ends_boot_ms;
 
 	if (ms > IDLE_MAX_MS)
 		ms = IDLE_MAX_MS;
 	if (c->key.credential[0] == '\0')
 		return ms;
-	if (end <= now)
+	if (until <= now)
 		return 0;
-	return end - now < ms ? (uint32_t)(end - now) : ms;
+	return until - now < ms ? (uint32_t)(until - now) : ms;
 }
 
 static void

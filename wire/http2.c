@@ -194,10 +194,12 @@ read_host(const struct pseudo *p, struct http_request *req)
 		return HTTP_TWO_HOSTS;
 	if (p->authority.ptr == NULL && field == NULL)
 		return HTTP_NO_HOST;
+	if (field == NULL)
+		return read_authority(p->authority, &req->authority);
 	s = read_authority(p->authority.ptr == NULL ? field->value
 						    : p->authority,
 	    &req->authority);
-	if (s != HTTP_OK || field == NULL)
+	if (s != HTTP_OK)
 		return s;
 	req->has_host = true;
 	s = read_authority(field->value, &host);
