@@ -258,12 +258,8 @@ write_deny(struct h2_stream *s, const struct deny *d)
 	h2_nv_text(&nv, "x-content-type-options", "nosniff");
 	h2_nv_text(&nv, "tapward-reason", a.code);
 	h2_nv_text(&nv, "proxy-status", a.proxy_status);
-	if (a.has_retry_after) {
-		char retry[16];
-
-		(void)snprintf(retry, sizeof(retry), "%u", a.retry_after_s);
-		h2_nv_text(&nv, "retry-after", retry);
-	}
+	if (a.has_retry_after)
+		h2_nv_retry_after(&nv, a.retry_after_s);
 	if (!s->is_head_method &&
 	    buf_append(&s->out,
 		(struct span){ (const uint8_t *)a.body, a.body_len }) != 0) {

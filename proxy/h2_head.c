@@ -120,6 +120,13 @@ h2_nv_length(struct h2_nv *nv, uint64_t length)
 }
 
 void
+h2_nv_retry_after(struct h2_nv *nv, unsigned int seconds)
+{
+	(void)snprintf(nv->retry, sizeof(nv->retry), "%u", seconds);
+	h2_nv_text(nv, "retry-after", nv->retry);
+}
+
+void
 h2_nv_fields(struct h2_nv *nv, const struct http_fields *f)
 {
 	for (size_t i = 0; i < f->count; i++)

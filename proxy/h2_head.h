@@ -35,6 +35,7 @@ struct h2_nv {
 	size_t count;
 	char status[4];
 	char length[24];
+	char retry[12];
 };
 
 void h2_nv_init(struct h2_nv *nv);
@@ -42,6 +43,7 @@ void h2_nv_init(struct h2_nv *nv);
 void h2_nv_add(struct h2_nv *nv, struct span name, struct span value);
 void h2_nv_text(struct h2_nv *nv, const char *name, const char *value);
 void h2_nv_status(struct h2_nv *nv, unsigned int status);
+void h2_nv_retry_after(struct h2_nv *nv, unsigned int seconds);
 void h2_nv_length(struct h2_nv *nv, uint64_t length);
 void h2_nv_fields(struct h2_nv *nv, const struct http_fields *f);
 /*
