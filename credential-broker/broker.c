@@ -150,7 +150,7 @@ on_credential(struct chan *c, struct chan_msg *msg, void *arg)
 	struct broker *b = arg;
 	struct message_broker_credential *m = calloc(1, sizeof(*m));
 	struct err err;
-	int added, rc;
+	int rc;
 
 	(void)c;
 	if (m == NULL)
@@ -158,8 +158,9 @@ on_credential(struct chan *c, struct chan_msg *msg, void *arg)
 	b->next_sent++;
 	rc = message_broker_credential_decode(&msg->body, m);
 	if (rc == 0) {
-		added = add_credential(b, m,
+		int added = add_credential(b, m,
 		    msg->fd_count == 1 ? msg->fds[0] : -1, &err);
+
 		if (added != 0)
 			next_fault(b, added, &err);
 	}
