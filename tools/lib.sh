@@ -52,9 +52,9 @@ no_services() {
 	trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 }
 
-# build PRESET: configures and builds it.
+# build PRESET [OPTION...]: configures it, with further options, and builds it.
 build() {
-	cmake -S "$root" --preset "$1" >"$root/build/.$1.log" 2>&1 &&
+	cmake -S "$root" --preset "$@" >"$root/build/.$1.log" 2>&1 &&
 		cmake --build "$root/build/$1" >>"$root/build/.$1.log" 2>&1 && return 0
 	tail -40 "$root/build/.$1.log" >&2
 	fail "the build of preset $1 failed; its whole log: build/.$1.log"
