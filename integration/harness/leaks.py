@@ -21,9 +21,12 @@ def snapshot():
         try:
             with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
                 comm = f.read().strip()
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read()
         except OSError:
             continue
-        if comm.startswith("tapward") or comm in ("dnsmasq", "nginx"):
+        # Whatever was started for a world names its folder somewhere.
+        if comm.startswith("tapward") or b"tapward-test-" in words:
             things.add(f"process {comm} {pid}")
     return things
 
