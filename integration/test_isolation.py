@@ -50,7 +50,8 @@ RESIDENT_MAX = 192 << 20
 LONGEST_S = 5
 
 GUEST = r'''
-import json, os, random, resource, select, socket, ssl, sys, threading, time
+import fcntl, json, os, random, resource, select, socket, ssl, struct, sys
+import termios, threading, time
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 tls = ssl.create_default_context(cafile=sys.argv[2])
@@ -130,6 +131,10 @@ def slow_handshakes():
         return s
     slow(start, b"a")
 
+def unread(s):
+    left = fcntl.ioctl(s.fileno(), termios.FIONREAD, bytes(4))
+    return struct.unpack("i", left)[0]
+
 def slow_reads():
     def start():
         s = socket.socket()
@@ -140,7 +145,11 @@ def slow_reads():
         s.sendall(HEAD % b"/big" + b"\r\n")
         return s
     made, failed = many(150, start)
-    time.sleep(3)
+    # The attack stands when no more fits: two looks see the same unread bytes.
+    held, before, end = -1, -2, time.monotonic() + 20
+    while held != before and time.monotonic() < end:
+        time.sleep(0.5)
+        before, held = held, sum(unread(s) for s in made)
     ready(reading=len(made), failed=failed)
 
 def hello(name):
