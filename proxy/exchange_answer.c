@@ -1,30 +1,10 @@
 /*
- * The answer of an exchange: which of its fields go on, and the search for a
- * credential that comes back. Nothing that was not searched reaches the
- * guest's half.
+ * The answer of an exchange: which of its fields go on, how it is framed, and
+ * its ends. What its body is searched for is in exchange_search.c.
  */
 #include "proxy/exchange_private.h"
 
-#include <string.h>
-
 #include "wire/token.h"
-
-/* Answer bytes that wait to be taken, beside what may be a start of one. */
-#define HELD_MAX_BYTES 65536
-
-static const struct scan_forms *
-forms_of(const struct exchange *x)
-{
-	return &origin_injection(x->origin)->forms;
-}
-
-static bool
-holds_secret(const struct exchange *x, struct span s)
-{
-	size_t at, len;
-
-	return x->has_credential && scan_find(forms_of(x), s, &at, &len);
-}
 
 /*
  * Fields of an origin that a guest does not get: ways around us, what looks
@@ -48,7 +28,7 @@ take_fields(struct exchange *x, const struct http_response *res,
     struct exchange_head *h)
 {
 	h->fields.count = 0;
-	if (holds_secret(x, res->reason))
+	if (exchange_holds_secret(x, res->reason))
 		return false;
 	for (size_t i = 0; i < res->fields.count; i++) {
 		const struct http_field *f = &res->fields.at[i];
@@ -56,7 +36,8 @@ take_fields(struct exchange *x, const struct http_response *res,
 		if (!http_is_forwarded(&res->fields, f->name) ||
 		    is_withheld(x, f->name))
 			continue;
-		if (holds_secret(x, f->name) || holds_secret(x, f->value))
+		if (exchange_holds_secret(x, f->name) ||
+		    exchange_holds_secret(x, f->value))
 			return false;
 		h->fields.at[h->fields.count++] = *f;
 	}
@@ -137,63 +118,6 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 	x->ops->head(x->arg, &h);
 }
 
-/* Searches what is new in held; masks what is found. */
-static void
-search(struct exchange *x)
-{
-	const struct scan_forms *forms = forms_of(x);
-	struct span rest = buf_span(&x->held);
-	uint8_t *ptr = x->held.ptr + x->held.at + x->held_clean;
-	size_t at, len;
-
-	rest.ptr += x->held_clean;
-	rest.len -= x->held_clean;
-	while (scan_find(forms, rest, &at, &len)) {
-		memset(ptr + at, '*', len);
-		x->has_leaked = true;
-		ptr += at + len;
-		rest.ptr += at + len;
-		rest.len -= at + len;
-	}
-	x->held_clean = x->held.len - scan_tail(forms, rest);
-}
-
-bool
-exchange_give(struct exchange *x)
-{
-	struct span s = buf_span(&x->held);
-	if (x->is_down_ending)
-		x->held_clean = s.len; /* no more comes: it is no start */
-	s.len = x->held_clean;
-	if (s.len > 0) {
-		size_t taken = x->ops->body(x->arg, s);
-
-		x->down += taken;
-		x->held_clean -= taken;
-		buf_consume(&x->held, taken);
-	}
-	return x->held_clean == 0;
-}
-
-static size_t
-searched_body(struct exchange *x, struct span data)
-{
-	size_t most = HELD_MAX_BYTES + forms_of(x)->len_max;
-
-	if (data.len > most - x->held.len)
-		data.len = most - x->held.len;
-	if (data.len == 0)
-		return 0;
-	x->held.is_secret = true;
-	if (buf_append(&x->held, data) != 0) {
-		exchange_refuse_for(x, REASON_BAD_RESPONSE, "out of memory");
-		return 0;
-	}
-	search(x);
-	(void)exchange_give(x);
-	return data.len;
-}
-
 size_t
 exchange_origin_body(struct exchange *x, struct span data)
 {
@@ -201,7 +125,7 @@ exchange_origin_body(struct exchange *x, struct span data)
 
 	exchange_alive(x);
 	if (x->has_credential)
-		return searched_body(x, data);
+		return exchange_search_body(x, data);
 	taken = x->ops->body(x->arg, data);
 	x->down += taken;
 	return taken;
@@ -215,8 +139,8 @@ exchange_origin_trailers(struct exchange *x, const struct http_fields *f)
 	for (size_t i = 0; i < f->count; i++) {
 		if (is_withheld(x, f->at[i].name))
 			continue;
-		if (holds_secret(x, f->at[i].name) ||
-		    holds_secret(x, f->at[i].value)) {
+		if (exchange_holds_secret(x, f->at[i].name) ||
+		    exchange_holds_secret(x, f->at[i].value)) {
 			exchange_refuse_for(x, REASON_CREDENTIAL_LEAK,
 			    "in its trailers");
 			return false;

@@ -130,7 +130,11 @@ enum reason exchange_check_override(struct exchange *x,
 struct verdict exchange_judge(const struct exchange *x);
 void exchange_keep_verdict(struct exchange *x, const struct verdict *v);
 
-/* --- exchange_answer.c --- */
+/* --- exchange_search.c --- */
+/* Of a name, a value or a reason phrase, whole: a form of it is in there. */
+bool exchange_holds_secret(const struct exchange *x, struct span s);
+/* Body bytes of an answer with a credential; returns how many were taken. */
+size_t exchange_search_body(struct exchange *x, struct span data);
 /* Gives the guest's half what was searched; true when nothing is left. */
 bool exchange_give(struct exchange *x);
 

@@ -26,6 +26,7 @@ tapward_library(tapward_inspect
 		exchange_audit.c
 		exchange_connect.c
 		exchange_request.c
+	exchange_search.c
 		h1_guest.c
 		h1_guest_answer.c
 		h1_guest_head.c
