@@ -11,7 +11,7 @@
 
 enum {
 	STATE_SIZE,      /* digits of a chunk's size */
-	STATE_EXTENSION, /* past the ';' */
+	STATE_EXTENSION, /* past the first ';' */
 	STATE_SIZE_LF,   /* LF after a size line's CR */
 	STATE_DATA,
 	STATE_DATA_CR,
@@ -28,6 +28,103 @@ enum {
 /* One byte in a state: CHUNKED_MORE to go on, or a refusal. */
 typedef enum chunked_status step_fn(struct chunked *d, uint8_t c);
 
+/*
+ * RFC 9112 7.1.1, without the blanks that it calls bad: ";name", ";name=token"
+ * or ";name=\"quoted\"", as often as there is room. No byte of a quoted string
+ * ends the line, so that those who do not know them find the same end.
+ */
+enum extension_state {
+	EXTENSION_BAD,
+	EXTENSION_START, /* past a ';' */
+	EXTENSION_NAME,
+	EXTENSION_VALUE_START, /* past the '=' */
+	EXTENSION_VALUE,
+	EXTENSION_QUOTED, /* past the '"' */
+	EXTENSION_PAIR,   /* past a backslash */
+	EXTENSION_UNQUOTED,
+	EXTENSION_STATES,
+	EXTENSION_LINE_END, /* not stored */
+};
+
+enum extension_class {
+	EXTENSION_TOKEN, /* tchar (RFC 9110 5.6.2) */
+	EXTENSION_SEMICOLON,
+	EXTENSION_EQUALS,
+	EXTENSION_QUOTE,
+	EXTENSION_BACKSLASH,
+	EXTENSION_OTHER, /* that a quoted string may hold, but HTAB */
+	EXTENSION_CR,
+	EXTENSION_CONTROL,
+	EXTENSION_CLASSES
+};
+
+static const uint8_t next_extension[EXTENSION_STATES][EXTENSION_CLASSES] = {
+	[EXTENSION_START] = { [EXTENSION_TOKEN] = EXTENSION_NAME },
+	[EXTENSION_NAME] = { [EXTENSION_TOKEN] = EXTENSION_NAME,
+	    [EXTENSION_SEMICOLON] = EXTENSION_START,
+	    [EXTENSION_EQUALS] = EXTENSION_VALUE_START,
+	    [EXTENSION_CR] = EXTENSION_LINE_END },
+	[EXTENSION_VALUE_START] = { [EXTENSION_TOKEN] = EXTENSION_VALUE,
+	    [EXTENSION_QUOTE] = EXTENSION_QUOTED },
+	[EXTENSION_VALUE] = { [EXTENSION_TOKEN] = EXTENSION_VALUE,
+	    [EXTENSION_SEMICOLON] = EXTENSION_START,
+	    [EXTENSION_CR] = EXTENSION_LINE_END },
+	[EXTENSION_QUOTED] = { [EXTENSION_TOKEN] = EXTENSION_QUOTED,
+	    [EXTENSION_SEMICOLON] = EXTENSION_QUOTED,
+	    [EXTENSION_EQUALS] = EXTENSION_QUOTED,
+	    [EXTENSION_QUOTE] = EXTENSION_UNQUOTED,
+	    [EXTENSION_BACKSLASH] = EXTENSION_PAIR,
+	    [EXTENSION_OTHER] = EXTENSION_QUOTED },
+	[EXTENSION_PAIR] = { [EXTENSION_TOKEN] = EXTENSION_QUOTED,
+	    [EXTENSION_SEMICOLON] = EXTENSION_QUOTED,
+	    [EXTENSION_EQUALS] = EXTENSION_QUOTED,
+	    [EXTENSION_QUOTE] = EXTENSION_QUOTED,
+	    [EXTENSION_BACKSLASH] = EXTENSION_QUOTED,
+	    [EXTENSION_OTHER] = EXTENSION_QUOTED },
+	[EXTENSION_UNQUOTED] = { [EXTENSION_SEMICOLON] = EXTENSION_START,
+	    [EXTENSION_CR] = EXTENSION_LINE_END },
+};
+
+static enum extension_class
+extension_class_of(uint8_t c)
+{
+	if (token_is_char(c))
+		return EXTENSION_TOKEN;
+	switch (c) {
+	case ';':
+		return EXTENSION_SEMICOLON;
+	case '=':
+		return EXTENSION_EQUALS;
+	case '"':
+		return EXTENSION_QUOTE;
+	case '\\':
+		return EXTENSION_BACKSLASH;
+	case '\r':
+		return EXTENSION_CR;
+	default:
+		return c < 0x20 || c == 0x7f ? EXTENSION_CONTROL
+					     : EXTENSION_OTHER;
+	}
+}
+
+static enum chunked_status
+step_extension(struct chunked *d, uint8_t c)
+{
+	uint8_t next;
+
+	assert(d->extension < EXTENSION_STATES);
+	next = next_extension[d->extension][extension_class_of(c)];
+	if (next == EXTENSION_LINE_END) {
+		d->state = STATE_SIZE_LF;
+		return CHUNKED_MORE;
+	}
+	d->extension = next;
+	if (next == EXTENSION_BAD ||
+	    ++d->extension_bytes > CHUNKED_EXTENSION_MAX_BYTES)
+		return CHUNKED_EXTENSION;
+	return CHUNKED_MORE;
+}
+
 static enum chunked_status
 step_size(struct chunked *d, uint8_t c)
 {
@@ -42,29 +139,10 @@ step_size(struct chunked *d, uint8_t c)
 	}
 	if (d->digits == 0)
 		return CHUNKED_SIZE;
-	if (c == '\r')
-		d->state = STATE_SIZE_LF;
-	else if (c == ';')
-		d->state = STATE_EXTENSION;
-	else
+	if (c != '\r' && c != ';')
 		return c == '\n' ? CHUNKED_LINE_END : CHUNKED_SIZE;
-	return CHUNKED_MORE;
-}
-
-/* Quoted strings are not understood: no byte of one may end the line. */
-static enum chunked_status
-step_extension(struct chunked *d, uint8_t c)
-{
-	if (c == '\r') {
-		/* A bare ';' is no extension (RFC 9112 7.1.1). */
-		if (d->extension_bytes == 0)
-			return CHUNKED_EXTENSION;
-		d->state = STATE_SIZE_LF;
-		return CHUNKED_MORE;
-	}
-	if (c < 0x20 || c == 0x7f ||
-	    ++d->extension_bytes > CHUNKED_EXTENSION_MAX_BYTES)
-		return CHUNKED_EXTENSION;
+	d->state = c == '\r' ? STATE_SIZE_LF : STATE_EXTENSION;
+	d->extension = EXTENSION_START;
 	return CHUNKED_MORE;
 }
 

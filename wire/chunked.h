@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-#define CHUNKED_EXTENSION_MAX_BYTES 256 /* of one chunk */
+#define CHUNKED_EXTENSION_MAX_BYTES 256 /* of one chunk, past the ';' */
 #define CHUNKED_TRAILER_MAX_BYTES 8192  /* all together, line ends too */
 #define CHUNKED_TRAILERS_MAX 64
 
@@ -22,7 +22,7 @@ enum chunked_status {
 	CHUNKED_DONE,      /* the body ended; input holds what follows it */
 	CHUNKED_SIZE,      /* not 1*15HEXDIG */
 	CHUNKED_LINE_END,  /* CR or LF alone, or something for CRLF */
-	CHUNKED_EXTENSION, /* a control byte, or too long */
+	CHUNKED_EXTENSION, /* not ";name" or ";name=value", or too long */
 	CHUNKED_DATA_END,  /* no CRLF after a chunk's data */
 	CHUNKED_TRAILER,   /* not "name: value" */
 	CHUNKED_TRAILER_SIZE,
@@ -35,6 +35,7 @@ struct chunked {
 	enum chunked_status fault; /* a refusal, which is repeated */
 	uint64_t left;             /* bytes of this chunk still to come */
 	unsigned int digits;
+	uint8_t extension; /* enum in chunked.c */
 	size_t extension_bytes;
 	size_t trailer_bytes;
 	unsigned int trailer_count; /* fields that were dropped */
