@@ -32,8 +32,9 @@ static const struct h1_step {
 	unsigned int next;
 } steps[] = {
 	[H1_HEAD] = { "head",
-	    TO(H1_BODY) | TO(H1_WAIT) | TO(H1_CLOSE) | TO(H1_CONNECTED) |
-		TO(H1_DEAD) },
+	    TO(H1_LOOK) | TO(H1_BODY) | TO(H1_WAIT) | TO(H1_CLOSE) |
+		TO(H1_CONNECTED) | TO(H1_DEAD) },
+	[H1_LOOK] = { "look", TO(H1_BODY) | TO(H1_CLOSE) | TO(H1_DEAD) },
 	[H1_BODY] = { "body",
 	    TO(H1_WAIT) | TO(H1_DRAIN) | TO(H1_CLOSE) | TO(H1_DEAD) },
 	[H1_WAIT] = { "wait", TO(H1_HEAD) | TO(H1_CLOSE) | TO(H1_DEAD) },
@@ -111,6 +112,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	h->deadline_ms = 0;
 	if (h->state == H1_HEAD)
 		on_head_late(h);
+	else if (h->state == H1_LOOK)
+		h1_guest_end_look(h);
 	else if (h->state == H1_DRAIN)
 		h1_guest_enter(h, H1_CLOSE);
 	else
@@ -255,9 +258,8 @@ read_size(const struct h1_guest *h)
 	return h->left > h->in.len ? (size_t)(h->left - h->in.len) : 0;
 }
 
-/* True: there is more in the buffer, or the end was noticed. */
-static bool
-fill(struct h1_guest *h)
+bool
+h1_guest_fill(struct h1_guest *h)
 {
 	size_t len, size = read_size(h);
 	enum stream_result r;
@@ -302,7 +304,7 @@ step_head(struct h1_guest *h)
 
 	if (h->in.len > 0 && h1_guest_take_head(h))
 		return true;
-	if (fill(h)) {
+	if (h1_guest_fill(h)) {
 		if (h->scan.at == 0 && !h->is_ended)
 			h1_guest_set_deadline(h,
 			    h->gate->limits.head_timeout_ms);
@@ -384,7 +386,7 @@ step_body(struct h1_guest *h)
 	if (h->ready == 0 && !decode(h, &fault)) {
 		if (fault != NULL)
 			return reject(h, fault);
-		if (fill(h))
+		if (h1_guest_fill(h))
 			return true;
 		return h->is_ended && reject(h, "the body ended early");
 	}
@@ -402,7 +404,7 @@ static bool
 step_wait(struct h1_guest *h)
 {
 	if (!h->spec.is_explicit && h->in.len < AHEAD_MAX_BYTES)
-		return fill(h);
+		return h1_guest_fill(h);
 	return pause_reading(h);
 }
 
@@ -430,7 +432,7 @@ step_drain(struct h1_guest *h)
 		h1_guest_enter(h, H1_CLOSE);
 		return true;
 	}
-	return fill(h);
+	return h1_guest_fill(h);
 }
 
 static bool
@@ -442,7 +444,7 @@ step_linger(struct h1_guest *h)
 		h1_guest_enter(h, H1_DEAD);
 		return true;
 	}
-	return fill(h);
+	return h1_guest_fill(h);
 }
 
 /* Everything is written: closes, and lingers if a reset could hurt. */
@@ -495,6 +497,8 @@ step(struct h1_guest *h)
 	switch (h->state) {
 	case H1_HEAD:
 		return step_head(h);
+	case H1_LOOK:
+		return h1_guest_step_look(h);
 	case H1_BODY:
 	case H1_WAIT:
 		if (h->x == NULL) {

@@ -26,6 +26,7 @@ record(struct h1_guest *h, const struct deny *d, unsigned int status)
 	r.host = span_of(d->host);
 	r.port = d->port;
 	r.method = d->method;
+	r.path = d->path;
 	r.status = (uint16_t)status;
 	r.detail = span_of(d->detail);
 	audit_send(h->gate, &r);
@@ -169,8 +170,9 @@ begin_request(struct h1_guest *h, const struct http_request *req)
 	h1_guest_set_deadline(h, 0);
 }
 
-static void
-take_request(struct h1_guest *h, const struct http_request *req, size_t len)
+void
+h1_guest_take_request(struct h1_guest *h, const struct http_request *req,
+    size_t len)
 {
 	begin_request(h, req);
 	h1_guest_enter(h, h->is_whole ? H1_WAIT : H1_BODY);
@@ -179,6 +181,15 @@ take_request(struct h1_guest *h, const struct http_request *req, size_t len)
 		return;
 	}
 	buf_consume(&h->in, len);
+}
+
+static void
+take_or_look(struct h1_guest *h, const struct http_request *req, size_t len)
+{
+	if (req->framing == HTTP_FRAMING_CHUNKED)
+		h1_guest_look(h, req, len);
+	else
+		h1_guest_take_request(h, req, len);
 }
 
 bool
@@ -206,6 +217,6 @@ h1_guest_take_head(struct h1_guest *h)
 	if (h->spec.is_explicit && req.known_method == HTTP_METHOD_CONNECT)
 		take_connect(h, &req, len);
 	else if (!h->spec.is_explicit || check_explicit(h, &req))
-		take_request(h, &req, len);
+		take_or_look(h, &req, len);
 	return true;
 }

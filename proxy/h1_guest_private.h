@@ -15,6 +15,7 @@
 
 enum h1_state {
 	H1_HEAD,
+	H1_LOOK,      /* at a chunked body, before the request goes on */
 	H1_BODY,      /* of the request, while the answer may have begun */
 	H1_WAIT,      /* the request is whole, the answer is not */
 	H1_DRAIN,     /* refused in the middle of a body: reads and drops */
@@ -46,6 +47,9 @@ struct h1_guest {
 
 	/* the request */
 	struct http_scan scan;
+	/* While looking: where the head ends, and what was read. */
+	size_t head_len, looked;
+	bool is_look_over; /* what is there will do */
 	enum http_method method;
 	unsigned int minor;
 	bool keeps; /* another request may follow */
@@ -72,12 +76,25 @@ void h1_guest_enter(struct h1_guest *h, enum h1_state next);
 void h1_guest_kick(struct h1_guest *h);
 /* Milliseconds from now; 0: none. */
 void h1_guest_set_deadline(struct h1_guest *h, uint64_t ms);
+/* Reads. True: there is more in the buffer, or the end was noticed. */
+bool h1_guest_fill(struct h1_guest *h);
 
 /* --- h1_guest_head.c --- */
 /* Takes a head out of in. False: it is not whole yet. */
 bool h1_guest_take_head(struct h1_guest *h);
 /* An answer of ours to what is no request; then closes. */
 void h1_guest_refuse_head(struct h1_guest *h, struct deny *d);
+/* The head that len bytes of in hold goes on; they are taken. */
+void h1_guest_take_request(struct h1_guest *h, const struct http_request *req,
+    size_t len);
+
+/* --- h1_guest_look.c --- */
+/* Begins to look at the body behind the head of len bytes. */
+void h1_guest_look(struct h1_guest *h, const struct http_request *req,
+    size_t len);
+bool h1_guest_step_look(struct h1_guest *h);
+/* Time is up. */
+void h1_guest_end_look(struct h1_guest *h);
 
 /* --- h1_guest_answer.c --- */
 extern const struct exchange_guest_ops h1_guest_ops;

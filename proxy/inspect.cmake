@@ -30,6 +30,7 @@ tapward_library(tapward_inspect
 		h1_guest.c
 		h1_guest_answer.c
 		h1_guest_head.c
+		h1_guest_look.c
 		h2_guest.c
 		h2_guest_session.c
 		h2_guest_stream.c

@@ -483,6 +483,78 @@ row_73_connect_behind_bytes_that_were_read_is_refused(void **state)
 	assert_false(f->has_restarted);
 }
 
+static void
+a_chunked_upload_that_waits_for_its_answer_goes_on(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f,
+	    "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
+	peer_say(o,
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	    "2\r\nok\r\n");
+	fix_until(f, peer_has(&f->guest, "2\r\nok\r\n"));
+	peer_say(&f->guest, "3\r\nabc\r\n");
+	fix_until(f, peer_has(o, "3\r\nabc\r\n"));
+}
+
+static void
+a_chunked_upload_that_waits_for_100_is_not_looked_at(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	o = fix_ask(f,
+	    "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 100 "));
+	peer_say(&f->guest, "3\r\nabc\r\n0\r\n\r\n");
+	fix_until(f, peer_has(o, "3\r\nabc\r\n0\r\n\r\n"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+}
+
+/* More than is looked at, so that it goes on without an end. */
+static void
+a_large_chunked_upload_is_not_held(void **state)
+{
+	static char body[40000];
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "POST / HTTP/1.1\r\n" HOST
+	    "Transfer-Encoding: chunked\r\n\r\n9c40\r\n");
+	memset(body, 'a', sizeof(body));
+	peer_send(&f->guest, body, sizeof(body));
+	o = fix_origin(f, 0);
+	fix_until(f, o->in_len > sizeof(body));
+	peer_say(&f->guest, "\r\n0\r\n\r\n");
+	fix_until(f, peer_has(o, "0\r\n\r\n"));
+	peer_say(o, OK2);
+	fix_until(f, peer_has(&f->guest, "ok"));
+}
+
+static void
+a_chunked_upload_that_ends_early_reaches_nobody(void **state)
+{
+	struct fix *f = *state;
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "POST / HTTP/1.1\r\n" HOST
+	    "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+	fix_until(f, f->guest.out_at == f->guest.out_len);
+	peer_end(&f->guest);
+	fix_until(f, f->is_closed);
+	assert_true(peer_has(&f->guest, "HTTP/1.1 400 "));
+	assert_int_equal(f->origin_count, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -509,6 +581,10 @@ main(void)
 		TEST(row_67_what_the_explicit_proxy_refuses_it_closes),
 		TEST(row_73_connect_reads_nothing_past_its_head),
 		TEST(row_73_connect_behind_bytes_that_were_read_is_refused),
+		TEST(a_chunked_upload_that_waits_for_its_answer_goes_on),
+		TEST(a_chunked_upload_that_waits_for_100_is_not_looked_at),
+		TEST(a_large_chunked_upload_is_not_held),
+		TEST(a_chunked_upload_that_ends_early_reaches_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
