@@ -518,7 +518,9 @@ on_stream_ready(struct stream *s, void *arg)
 	case ORIGIN_ASKED:
 	case ORIGIN_ANSWER:
 		origin_write(o);
-		if (o->state == ORIGIN_ASKED || o->state == ORIGIN_ANSWER)
+		/* It may be told of room alone, while the guest is slow. */
+		if ((o->state == ORIGIN_ASKED || o->state == ORIGIN_ANSWER) &&
+		    s->is_reading)
 			origin_answer_read(o);
 		return;
 	case ORIGIN_READY:

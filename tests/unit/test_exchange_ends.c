@@ -77,6 +77,38 @@ a_slow_origin_stops_the_guest(void **state)
 	fix_until(f, peer_has(&f->guest, "ok"));
 }
 
+/* It takes the upload piece by piece: that it does is no leave to be read. */
+static void
+a_slow_reader_stops_the_origin_while_its_upload_goes_on(void **state)
+{
+	struct fix *f = *state;
+	static char body[8000000];
+	struct peer *o;
+	size_t first, taken;
+
+	fix_open_http(f);
+	o = fix_ask(f,
+	    "PUT / HTTP/1.1\r\n" HOST "Content-Length: 8000000\r\n\r\n");
+	f->guest.is_slow = true;
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n");
+	peer_send(o, body, sizeof(body));
+	fix_settle(f);
+	first = o->out_at;
+	peer_send(&f->guest, body, sizeof(body));
+	for (taken = o->in_len; o->in_len < sizeof(body); taken = o->in_len) {
+		o->is_slow = true;
+		fix_settle(f);
+		o->is_slow = false;
+		fix_until(f, o->in_len > taken);
+	}
+	assert_int_equal(o->out_at, first);
+	f->guest.is_slow = false;
+	fix_until(f, f->guest.in_len > sizeof(body));
+	fix_until(f, f->record_count == 1);
+	assert_int_equal(fix_last(f)->r.up, sizeof(body));
+	assert_int_equal(fix_last(f)->r.down, sizeof(body));
+}
+
 /* What waits, waits without a wake-up. */
 static void
 nothing_spins_while_it_waits(void **state)
@@ -563,6 +595,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_slow_reader_stops_the_origin),
 		TEST(a_slow_origin_stops_the_guest),
+		TEST(a_slow_reader_stops_the_origin_while_its_upload_goes_on),
 		TEST(nothing_spins_while_it_waits),
 		TEST(half_a_close_of_the_guest_lets_the_answer_come),
 		TEST(a_guest_that_ends_in_its_body_ends_the_origin),
