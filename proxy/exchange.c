@@ -184,16 +184,6 @@ keep_target(struct exchange *x, const struct http_request *req)
 	return 0;
 }
 
-/* Said of the whole way, not of one connection: gRPC wants it (RFC
- * 9110 10.1.4). */
-static bool
-takes_trailers(const struct http_request *req)
-{
-	const struct http_field *f = http_field_find(&req->fields, "te", 0);
-
-	return f != NULL && span_is_case(f->value, "trailers");
-}
-
 static struct exchange *
 make(const struct exchange_front *front, const struct http_request *req,
     const struct exchange_guest_ops *ops, void *arg)
@@ -220,7 +210,7 @@ make(const struct exchange_front *front, const struct http_request *req,
 	x->wants_json = deny_wants_json(&req->fields);
 	x->framing = req->framing;
 	x->length = req->length;
-	x->takes_trailers = takes_trailers(req);
+	x->takes_trailers = http_takes_trailers(&req->fields);
 	x->is_up_whole = req->framing == HTTP_FRAMING_NONE ||
 	    (req->framing == HTTP_FRAMING_LENGTH && req->length == 0);
 	if (keep_target(x, req) != 0) {

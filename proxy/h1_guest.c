@@ -164,6 +164,7 @@ on_buried(struct grave *grave)
 
 	buf_done(&h->in);
 	buf_done(&h->out);
+	buf_done(&h->trailers);
 	free(h);
 }
 

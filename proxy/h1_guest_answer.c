@@ -73,13 +73,19 @@ write_framing(struct h1_guest *h, struct wr *w, const struct exchange_head *e)
 }
 
 static size_t
+room_for_fields(const struct http_fields *f)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		sum += f->at[i].name.len + f->at[i].value.len + 4;
+	return sum;
+}
+
+static size_t
 room_for(const struct exchange_head *e)
 {
-	size_t sum = HEAD_EXTRA_BYTES + e->reason.len;
-
-	for (size_t i = 0; i < e->fields.count; i++)
-		sum += e->fields.at[i].name.len + e->fields.at[i].value.len + 4;
-	return sum;
+	return HEAD_EXTRA_BYTES + e->reason.len + room_for_fields(&e->fields);
 }
 
 static void
@@ -133,12 +139,23 @@ on_body(void *arg, struct span data)
 	return data.len;
 }
 
-/* Dropped, as HTTP/1 intermediaries may (RFC 9110 6.5.1). */
+/*
+ * To whoever asked for them, behind a body that has room for them; else
+ * dropped, as intermediaries may (RFC 9110 6.5.1). Body bytes may still come.
+ */
 static void
 on_trailers(void *arg, const struct http_fields *f)
 {
-	(void)arg;
-	(void)f;
+	struct h1_guest *h = arg;
+	struct wr w;
+
+	if (!h->is_answer_chunked || !h->takes_trailers)
+		return;
+	w = buf_write(&h->trailers, room_for_fields(f));
+	for (size_t i = 0; i < f->count; i++)
+		http_write_field(&w, f->at[i].name, f->at[i].value);
+	if (buf_write_end(&h->trailers, &w) != 0)
+		break_off(h);
 }
 
 static void
@@ -146,8 +163,12 @@ on_end(void *arg)
 {
 	struct h1_guest *h = arg;
 
-	if (h->is_answer_chunked)
-		append(h, span_of(CHUNKED_END));
+	if (h->is_answer_chunked) {
+		append(h, span_of(CHUNKED_LAST));
+		append(h, buf_span(&h->trailers));
+		append(h, span_of("\r\n"));
+		buf_done(&h->trailers);
+	}
 	h1_guest_kick(h);
 }
 

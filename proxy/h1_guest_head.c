@@ -159,6 +159,7 @@ begin_request(struct h1_guest *h, const struct http_request *req)
 	h->minor = req->minor;
 	h->keeps = req->is_keep_alive;
 	h->expects_continue = req->expects_continue;
+	h->takes_trailers = http_takes_trailers(&req->fields);
 	h->framing = req->framing;
 	h->left = req->framing == HTTP_FRAMING_LENGTH ? req->length : 0;
 	h->chunked = (struct chunked){ .state = 0 };

@@ -53,6 +53,7 @@ struct h1_guest {
 	enum http_method method;
 	unsigned int minor;
 	bool keeps; /* another request may follow */
+	bool takes_trailers;
 	bool expects_continue;
 	enum http_framing framing;
 	uint64_t left;
@@ -65,6 +66,7 @@ struct h1_guest {
 
 	/* the answer */
 	bool is_answer_chunked;
+	struct buf trailers; /* written, for its end */
 	bool is_down_blocked;
 	bool is_cut;
 	uint64_t dropped; /* bytes read while draining */

@@ -20,6 +20,8 @@
 #define OUT_MAX_BYTES 65536
 /* Longest an idle connection is kept, whatever the limits say. */
 #define IDLE_MAX_MS 60000
+/* What the head says of the connection and of the body. */
+#define FRAMING_BYTES 128
 
 static void on_stream_ready(struct stream *s, void *arg);
 
@@ -87,6 +89,7 @@ on_buried(struct grave *grave)
 
 	buf_done(&o->in);
 	buf_done(&o->out);
+	buf_done(&o->trailers);
 	h2_head_done(&o->head);
 	h2_head_done(&o->up_trailers);
 	injection_done(&o->injection);
@@ -319,8 +322,13 @@ kick(struct origin *o)
 static int
 write_framing(struct buf *out, const struct origin_request *r)
 {
-	struct wr w = buf_write(out, 64);
+	struct wr w = buf_write(out, FRAMING_BYTES);
 
+	/* RFC 9110 10.1.4: said of one connection, so Connection says it. */
+	if (r->takes_trailers) {
+		http_write_text(&w, "TE", "trailers");
+		http_write_text(&w, "Connection", "TE");
+	}
 	switch (r->framing) {
 	case HTTP_FRAMING_LENGTH:
 		http_write_length(&w, r->length);
@@ -349,7 +357,7 @@ origin_send_head(struct origin *o, const struct origin_request *r)
 	/* From here on what leaves the buffer is wiped. */
 	o->out.is_secret = r->has_credential;
 	/* An origin may repeat it. */
-	o->in.is_secret = r->has_credential;
+	o->in.is_secret = o->trailers.is_secret = r->has_credential;
 	rc = buf_append(&o->out, r->head);
 	if (rc == 0 && r->has_credential)
 		rc = buf_append(&o->out, line);
@@ -574,6 +582,7 @@ origin_release(struct origin *o)
 	}
 	buf_done(&o->in);
 	buf_done(&o->out);
+	buf_done(&o->trailers);
 	o->x = NULL;
 	o->state = ORIGIN_IDLE;
 	o->idle_since_ms = clock_mono_ms();

@@ -72,12 +72,12 @@ struct origin_request {
 	enum http_method method;
 	enum http_framing framing;
 	uint64_t length;
-	bool takes_trailers; /* the guest said so */
+	bool takes_trailers; /* the guest said so, and the origin is told */
 };
 int origin_send_head(struct origin *o, const struct origin_request *r);
 /* Body bytes; returns how many were taken. */
 size_t origin_send_body(struct origin *o, struct span data);
-/* Fields behind the body, where HTTP/2 carries them; else they are dropped. */
+/* Fields behind the body; HTTP/1.1 drops them. */
 void origin_send_trailers(struct origin *o, const struct http_fields *f);
 /* The body is whole. */
 void origin_send_end(struct origin *o);

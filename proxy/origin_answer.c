@@ -23,6 +23,7 @@ origin_answer_begin(struct origin *o)
 	o->interim_count = 0;
 	o->ready = 0;
 	o->is_chunked_done = false;
+	buf_consume(&o->trailers, o->trailers.len);
 }
 
 static void
@@ -45,9 +46,28 @@ fail_ended(struct origin *o, bool was_reset)
 		fail(o, detail);
 }
 
+/* False: they are malformed, or the exchange is over. */
+static bool
+give_trailers(struct origin *o)
+{
+	struct http_fields f;
+	enum http_status s;
+
+	if (o->trailers.len == 0)
+		return true;
+	s = http_trailers_parse(buf_span(&o->trailers), &f);
+	if (s != HTTP_OK) {
+		fail(o, "its trailers are malformed");
+		return false;
+	}
+	return exchange_origin_trailers(o->x, &f);
+}
+
 static void
 end(struct origin *o)
 {
+	if (!give_trailers(o))
+		return;
 	o->state = ORIGIN_ENDED;
 	exchange_origin_end(o->x);
 }
@@ -101,6 +121,21 @@ run_head(struct origin *o)
 	return false;
 }
 
+/* Bytes that were decoded, and are no body. False: out of memory. */
+static bool
+pass_over(struct origin *o, size_t len)
+{
+	struct span taken = { buf_span(&o->in).ptr, len };
+	struct span trailers = chunked_trailers(&o->chunked, taken);
+
+	if (trailers.len > 0 && buf_append(&o->trailers, trailers) != 0) {
+		fail(o, "out of memory");
+		return false;
+	}
+	buf_consume(&o->in, len);
+	return true;
+}
+
 /* Finds the next decoded bytes; false when there are none in the buffer. */
 static bool
 decode(struct origin *o)
@@ -111,16 +146,15 @@ decode(struct origin *o)
 
 	switch (s) {
 	case CHUNKED_MORE:
-		buf_consume(&o->in, before - in.len);
+		(void)pass_over(o, before - in.len);
 		return false;
 	case CHUNKED_DATA:
 		buf_consume(&o->in, before - in.len - data.len);
 		o->ready = data.len;
 		return true;
 	case CHUNKED_DONE:
-		buf_consume(&o->in, before - in.len);
-		o->is_chunked_done = true;
-		return true;
+		o->is_chunked_done = pass_over(o, before - in.len);
+		return o->is_chunked_done;
 	case CHUNKED_SIZE:
 	case CHUNKED_LINE_END:
 	case CHUNKED_EXTENSION:

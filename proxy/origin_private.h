@@ -79,6 +79,7 @@ struct origin {
 	struct chunked chunked;
 	size_t ready; /* decoded bytes at the front of in */
 	bool is_chunked_done;
+	struct buf trailers; /* their section, as it came */
 
 	/* As a stream of HTTP/2; then dial to stream above are not used. */
 	bool is_h2;

@@ -187,6 +187,7 @@ static enum chunked_status
 step_trailer_start(struct chunked *d, uint8_t c)
 {
 	if (c == '\r') {
+		d->trailer_bytes++;
 		d->state = STATE_END_LF;
 		return CHUNKED_MORE;
 	}
@@ -236,6 +237,7 @@ step_end_lf(struct chunked *d, uint8_t c)
 {
 	if (c != '\n')
 		return CHUNKED_LINE_END;
+	d->trailer_bytes++;
 	d->state = STATE_DONE;
 	return CHUNKED_MORE;
 }
@@ -284,6 +286,19 @@ chunked_feed(struct chunked *c, struct span *in, struct span *ret_data)
 	if (c->fault != CHUNKED_MORE)
 		return c->fault;
 	return c->state == STATE_DONE ? CHUNKED_DONE : CHUNKED_MORE;
+}
+
+struct span
+chunked_trailers(const struct chunked *c, struct span taken)
+{
+	size_t len = c->trailer_bytes;
+
+	/* Nothing but the section's own bytes comes behind its first. */
+	if (len > taken.len)
+		len = taken.len;
+	if (len == 0 || c->trailer_count == 0)
+		return (struct span){ NULL, 0 };
+	return (struct span){ taken.ptr + (taken.len - len), len };
 }
 
 const char *

@@ -1,8 +1,9 @@
 /*
  * The chunked transfer coding (RFC 9112 7.1), decoded as bytes arrive,
- * however they are split, and encoded again. Extensions and trailers are
- * checked and dropped, never forwarded: both have carried smuggled requests
- * (CVE-2025-55315, CVE-2025-22871).
+ * however they are split, and encoded again. Extensions are checked and
+ * dropped, never forwarded: they have carried smuggled requests
+ * (CVE-2025-55315, CVE-2025-22871). So have trailers: they are checked and
+ * bounded here, and whoever wants them asks for them (chunked_trailers()).
  */
 #ifndef TAPWARD_WIRE_CHUNKED_H
 #define TAPWARD_WIRE_CHUNKED_H
@@ -37,8 +38,8 @@ struct chunked {
 	unsigned int digits;
 	uint8_t extension; /* enum in chunked.c */
 	size_t extension_bytes;
-	size_t trailer_bytes;
-	unsigned int trailer_count; /* fields that were dropped */
+	size_t trailer_bytes; /* of the trailer section so far */
+	unsigned int trailer_count;
 };
 
 /*
@@ -47,13 +48,21 @@ struct chunked {
  */
 enum chunked_status chunked_feed(struct chunked *c, struct span *in,
     struct span *ret_data);
+/*
+ * Of taken, the bytes that the last chunked_feed() took off its input: those
+ * of the trailer section, the empty line at its end too, if it has any fields.
+ * All of them together are what http_trailers_parse() reads.
+ */
+struct span chunked_trailers(const struct chunked *c, struct span taken);
 const char *chunked_status_text(enum chunked_status s);
 
 /* 16 digits and CRLF. */
 #define CHUNKED_HEADER_SIZE 18
 /* What goes before len (not 0) bytes of data; CRLF goes after them. */
 size_t chunked_header(uint64_t len, uint8_t ret[CHUNKED_HEADER_SIZE]);
+/* The last chunk; fields, if any, and an empty line go behind it. */
+#define CHUNKED_LAST "0\r\n"
 /* The end of a body without trailers. */
-#define CHUNKED_END "0\r\n\r\n"
+#define CHUNKED_END CHUNKED_LAST "\r\n"
 
 #endif

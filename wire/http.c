@@ -182,16 +182,38 @@ list_has(struct span list, struct span option)
 	return false;
 }
 
-bool
-http_has_connection_option(const struct http_fields *f, struct span option)
+static bool
+any_list_has(const struct http_fields *f, const char *name, struct span option)
 {
 	const struct http_field *field;
 
-	for (size_t i = 0;
-	     (field = http_field_find(f, "Connection", i)) != NULL; i++)
+	for (size_t i = 0; (field = http_field_find(f, name, i)) != NULL; i++)
 		if (list_has(field->value, option))
 			return true;
 	return false;
+}
+
+bool
+http_has_connection_option(const struct http_fields *f, struct span option)
+{
+	return any_list_has(f, "Connection", option);
+}
+
+bool
+http_takes_trailers(const struct http_fields *f)
+{
+	return any_list_has(f, "TE", span_of("trailers"));
+}
+
+void
+http_trailers_keep(struct http_fields *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		if (!http_name_is_reserved(f->at[i].name))
+			f->at[kept++] = f->at[i];
+	f->count = kept;
 }
 
 bool

@@ -179,6 +179,21 @@ struct http_response {
 enum http_status http_response_parse(struct span head, enum http_method asked,
     bool asked_upgrade, struct http_response *ret);
 
+/*
+ * The section behind a chunked answer, as chunked_trailers() gives it, read as
+ * the fields of a head are. Those that must not come there are left out. ret
+ * is changed whatever comes out.
+ */
+enum http_status http_trailers_parse(struct span section,
+    struct http_fields *ret);
+/*
+ * Takes out of f what must not come behind a body: fields that framing, a
+ * credential or a verdict hangs on (RFC 9110 6.5.1).
+ */
+void http_trailers_keep(struct http_fields *f);
+/* Does TE say that whoever sent it takes trailers (RFC 9110 10.1.4)? */
+bool http_takes_trailers(const struct http_fields *f);
+
 enum http_method http_method_find(struct span method);
 /* The i-th (from 0) field of this name, without case; NULL past the last. */
 const struct http_field *http_field_find(const struct http_fields *f,

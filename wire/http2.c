@@ -328,15 +328,10 @@ enum http_status
 http2_trailers_read(const struct http_fields *all, struct http_fields *ret)
 {
 	enum http_status s = take_fields(all, 0, ret);
-	size_t kept = 0;
 
-	if (s != HTTP_OK)
-		return s;
-	for (size_t i = 0; i < ret->count; i++)
-		if (!http_name_is_reserved(ret->at[i].name))
-			ret->at[kept++] = ret->at[i];
-	ret->count = kept;
-	return HTTP_OK;
+	if (s == HTTP_OK)
+		http_trailers_keep(ret);
+	return s;
 }
 
 bool

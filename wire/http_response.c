@@ -78,6 +78,16 @@ parse_meaning(struct http_response *res, enum http_method asked,
 }
 
 enum http_status
+http_trailers_parse(struct span section, struct http_fields *ret)
+{
+	enum http_status s = http_head_fields(section, ret);
+
+	if (s == HTTP_OK)
+		http_trailers_keep(ret);
+	return s;
+}
+
+enum http_status
 http_response_parse(struct span head, enum http_method asked,
     bool asked_upgrade, struct http_response *ret)
 {

@@ -102,6 +102,12 @@ add_fields(char *to, size_t size, const struct side_message *m, bool is_h2)
 		    "transfer-encoding: chunked\n");
 }
 
+static const char *
+path_of(const struct side_message *m)
+{
+	return m->path != NULL ? m->path : "/p?q";
+}
+
 static void
 send_h2(struct side *s, const struct side_message *m)
 {
@@ -113,8 +119,8 @@ send_h2(struct side *s, const struct side_message *m)
 	if (m->method != NULL)
 		(void)snprintf(fields, sizeof(fields),
 		    ":method: %s\n:scheme: https\n:authority: api.example.org\n"
-		    ":path: /p?q\n",
-		    m->method);
+		    ":path: %s\n",
+		    m->method, path_of(m));
 	else
 		(void)snprintf(fields, sizeof(fields), ":status: %u\n",
 		    m->status);
@@ -134,7 +140,8 @@ send_head(struct side *s, const struct side_message *m)
 
 	if (m->method != NULL)
 		(void)snprintf(line, sizeof(line),
-		    "%s /p?q HTTP/1.1\r\nHost: api.example.org\r\n", m->method);
+		    "%s %s HTTP/1.1\r\nHost: api.example.org\r\n", m->method,
+		    path_of(m));
 	else
 		(void)snprintf(line, sizeof(line), "HTTP/1.1 %u X\r\n",
 		    m->status);
@@ -288,6 +295,19 @@ take_bytes(struct side *s, struct span data)
 }
 
 static void
+take_trailers(struct side *s, size_t len)
+{
+	struct span part = { s->p->in + s->taken, len };
+	size_t had = strlen(s->trailers);
+
+	part = chunked_trailers(&s->chunked, part);
+	assert_true(had + part.len < sizeof(s->trailers));
+	for (size_t i = 0; i < part.len; i++)
+		s->trailers[had + i] = (char)ascii_lower(part.ptr[i]);
+	s->trailers[had + part.len] = '\0';
+}
+
+static void
 take_body(struct side *s)
 {
 	struct span in = { s->p->in + s->taken, s->p->in_len - s->taken };
@@ -306,6 +326,7 @@ take_body(struct side *s)
 	while ((r = chunked_feed(&s->chunked, &in, &data)) == CHUNKED_DATA)
 		take_bytes(s, data);
 	assert_true(r == CHUNKED_MORE || r == CHUNKED_DONE);
+	take_trailers(s, before - in.len);
 	s->taken += before - in.len;
 	s->is_whole = r == CHUNKED_DONE;
 }

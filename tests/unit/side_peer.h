@@ -39,6 +39,7 @@ struct side {
 /* A message that is sent. */
 struct side_message {
 	const char *method;  /* a request */
+	const char *path;    /* NULL: "/p?q" */
 	unsigned int status; /* or an answer */
 	const char *fields;  /* "name: value\n" each, or NULL */
 	enum side_body body;

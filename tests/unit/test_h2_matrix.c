@@ -153,10 +153,8 @@ run_shape(struct fix *f, const struct shape *sh, unsigned int versions)
 	if (sh->ask.trailer != NULL) {
 		assert_int_equal(strstr(o.trailers, "x-up: done") != NULL,
 		    guest_is_h2 && f->origin_is_h2);
-		assert_int_equal(strstr(g.trailers, "x-down: done") != NULL,
-		    guest_is_h2 && f->origin_is_h2);
-		assert_int_equal(strstr(o.head, "te: trailers") != NULL,
-		    f->origin_is_h2);
+		assert_non_null(strstr(g.trailers, "x-down: done"));
+		assert_non_null(strstr(o.head, "te: trailers"));
 	}
 	/* And once more, on the same two connections. */
 	side_next(&g);

@@ -324,7 +324,7 @@ static const struct {
 	    "GET / HTTP/1.1\r\nHost: a.example.org\r\n\r\n" },
 	{ 54, "Connection's own fields go, others it names stay",
 	    GET "Connection: X-A, Authorization, keep-alive\r\nX-A: 1\r\n"
-		"Authorization: b\r\nKeep-Alive: 5\r\nTE: trailers\r\n"
+		"Authorization: b\r\nKeep-Alive: 5\r\nTE: deflate\r\n"
 		"Proxy-Authorization: c\r\nUpgrade: h2c\r\n"
 		"HTTP2-Settings: d\r\n\r\n",
 	    "GET / HTTP/1.1\r\nHost: a.example.org\r\n"
