@@ -108,11 +108,11 @@ message_audit_decode(struct rd *r, struct audit_text *text,
 	m.method = rd_str16(r, METHOD_NAME_SIZE + 1);
 	m.path = rd_str16(r, AUDIT_PATH_MAX + 1);
 	m.status = rd_u16(r);
-	m.up = rd_u64(r);
-	m.down = rd_u64(r);
+	m.up = field_number(r);
+	m.down = field_number(r);
 	m.ms = rd_u32(r);
 	field_printable(r, text->credential, sizeof(text->credential));
-	m.lease = rd_u64(r);
+	m.lease = field_number(r);
 	field_printable(r, text->address, sizeof(text->address));
 	m.detail = rd_str16(r, AUDIT_DETAIL_MAX + 1);
 	m.rule = text->rule;

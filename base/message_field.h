@@ -77,6 +77,22 @@ field_printable(struct rd *r, char *buf, size_t size)
 			rd_fail(r);
 }
 
+/*
+ * A number that goes into JSON: beyond 2^53 readers of it differ (RFC 8259 6),
+ * some refuse the whole text. No honest counter gets there.
+ */
+static inline uint64_t
+field_number(struct rd *r)
+{
+	uint64_t v = rd_u64(r);
+
+	if (v >> 53 != 0) {
+		rd_fail(r);
+		return 0;
+	}
+	return v;
+}
+
 /* 64 lower-case hexadecimal digits, or "". */
 static inline void
 field_digest(struct rd *r, char buf[DIGEST_TEXT_SIZE])

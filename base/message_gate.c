@@ -170,11 +170,11 @@ message_gate_status_decode(struct rd *r, struct message_gate_status *ret)
 	struct message_gate_status m = { 0 };
 
 	m.connections = rd_u32(r);
-	m.accepted = rd_u64(r);
-	m.requests = rd_u64(r);
-	m.denied = rd_u64(r);
-	m.up = rd_u64(r);
-	m.down = rd_u64(r);
+	m.accepted = field_number(r);
+	m.requests = field_number(r);
+	m.denied = field_number(r);
+	m.up = field_number(r);
+	m.down = field_number(r);
 	field_digest(r, m.policy);
 	if (rd_ok(r))
 		*ret = m;

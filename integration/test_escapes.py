@@ -5,7 +5,6 @@ written. Origins record each byte they are sent.
 """
 import concurrent.futures
 import re
-import socket
 import struct
 
 from harness import payloads

@@ -32,7 +32,6 @@ tapward_unit_test(dialler_cache LINK tapward_dialler_lib)
 tapward_unit_test(dialler_connect LINK tapward_dialler_lib)
 tapward_unit_test(dialler_answer LINK tapward_dialler_lib)
 tapward_fuzz_target(dialler_answer LINK tapward_dialler_lib)
-tapward_fuzz_target(message_dialler LINK tapward_base)
 
 tapward_root_test(dialler_program
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)

@@ -2,14 +2,17 @@
  * A guest and an origin that send anything. Property: whatever reaches the
  * origin begins with one head that is canonical (it parses strictly, and
  * names the host that was judged in our spelling), and a guest never gets
- * more than whole answers: what it sees begins with a head that parses.
+ * more than whole answers: what it sees begins with a head that parses. What
+ * comes behind a CONNECT is left for whom it leads to; and bytes that are no
+ * handshake are answered by nothing but records of TLS, and dial nobody.
  *
- * Input: one byte of how it is cut, the guest's bytes, a byte 0xff, the
- * origin's.
+ * Input: one byte of how the guest came (enum front) and how it is cut, the
+ * guest's bytes, a byte 0xff, the origin's.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "tests/unit/inspect_fixture.h"
 #include "wire/http.h"
@@ -18,7 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char policy[] = "[policy]\nversion = 1\n[allow plain]\n"
 			     "host = a.example.org\nport = 80\n"
-			     "scheme = http\n";
+			     "scheme = http\n"
+			     "[allow tunnel]\nhost = b.example.org\n";
+
+enum front { FRONT_HTTP, FRONT_EXPLICIT, FRONT_TLS, FRONT_COUNT };
 
 static void
 check_origin(struct peer *o)
@@ -59,10 +65,76 @@ check_guest(struct peer *g)
 	assert(s == HTTP_OK);
 }
 
+/* It leads where the head says, and the bytes behind that are all there. */
+static void
+check_tunnel(struct fix *f, struct span sent)
+{
+	static uint8_t left[1 << 20];
+	struct http_scan scan = { .at = 0 };
+	struct http_request req;
+	size_t head = 0;
+	ssize_t n =
+	    recv(f->conn.fd, left, sizeof(left), MSG_PEEK | MSG_DONTWAIT);
+
+	assert(f->origin_count == 0);
+	assert(http_scan(&scan, sent, &head) == HTTP_OK);
+	assert((n > 0 ? (size_t)n : 0) == sent.len - head);
+	sent.len = head;
+	assert(http_request_parse(sent, &req) == HTTP_OK);
+	assert(req.form == HTTP_FORM_AUTHORITY);
+	assert(strcmp(f->restarted_host, req.authority.host) == 0);
+	assert(f->conn.port == req.authority.port);
+}
+
+/* RFC 8446 5.1: type, version 3.x, length. */
+static void
+check_records(const struct peer *g)
+{
+	struct rd r = rd_init(g->in, g->in_len);
+
+	while (rd_left(&r) > 0) {
+		uint8_t type = rd_u8(&r);
+
+		assert(type >= 20 && type <= 23);
+		assert(rd_u16(&r) >> 8 == 3);
+		rd_skip(&r, rd_u16(&r));
+		assert(rd_ok(&r));
+	}
+}
+
+static void
+open_front(struct fix *f, enum front front)
+{
+	f->record_count = 0;
+	f->has_restarted = false;
+	if (front == FRONT_EXPLICIT)
+		fix_open_explicit(f);
+	else if (front == FRONT_TLS)
+		fix_open_tls_raw(f, "b.example.org");
+	else
+		fix_open_http(f);
+}
+
+static void
+check_all(struct fix *f, enum front front, struct span sent)
+{
+	if (front == FRONT_TLS) {
+		assert(f->origin_count == 0);
+		check_records(&f->guest);
+		return;
+	}
+	for (size_t i = 0; i < f->origin_count; i++)
+		check_origin(&f->origins[i]);
+	check_guest(&f->guest);
+	if (f->has_restarted)
+		check_tunnel(f, sent);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fix *f;
+	enum front front;
 	const uint8_t *cut;
 	size_t guest_len;
 
@@ -72,8 +144,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	cut = memchr(data + 1, 0xff, size - 1);
 	guest_len = cut == NULL ? size - 1 : (size_t)(cut - data) - 1;
-	f->record_count = 0;
-	fix_open_http(f);
+	front = (enum front)(data[0] / 64 % FRONT_COUNT);
+	open_front(f, front);
 	f->guest.burst = data[0] % 8;
 	peer_send(&f->guest, data + 1, guest_len);
 	fix_settle(f);
@@ -82,9 +154,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		peer_send(&f->origins[0], cut + 1, size - guest_len - 2);
 		fix_settle(f);
 	}
-	for (size_t i = 0; i < f->origin_count; i++)
-		check_origin(&f->origins[i]);
-	check_guest(&f->guest);
+	check_all(f, front, (struct span){ data + 1, guest_len });
 	fix_close(f);
 	fix_forget_origins(f);
 	return 0;

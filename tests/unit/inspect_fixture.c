@@ -469,3 +469,9 @@ fix_open_tls_as(struct fix *f, const char *sni, const char *seen)
 	SSL_set_connect_state(ssl);
 	open_conn(f, CONN_FRONT_TLS, 443, ssl, seen);
 }
+
+void
+fix_open_tls_raw(struct fix *f, const char *seen)
+{
+	open_conn(f, CONN_FRONT_TLS, 443, NULL, seen);
+}

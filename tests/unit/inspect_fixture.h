@@ -120,6 +120,8 @@ void fix_open_explicit(struct fix *f);
 void fix_open_tls(struct fix *f, const char *sni);
 /* The handshake asks for sni, but seen is what was judged before. */
 void fix_open_tls_as(struct fix *f, const char *sni, const char *seen);
+/* The guest sends what it likes behind a hello that named seen. */
+void fix_open_tls_raw(struct fix *f, const char *seen);
 /* Ends it, if it is open, so that another can be opened. */
 void fix_close(struct fix *f);
 

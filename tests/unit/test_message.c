@@ -139,7 +139,7 @@ sample_record(void)
 	m.path = span_of("/left-pad");
 	m.status = 200;
 	m.up = 1;
-	m.down = UINT64_MAX;
+	m.down = (UINT64_C(1) << 53) - 1;
 	m.ms = 3;
 	m.credential = "npm-acme";
 	m.lease = 77;
@@ -169,11 +169,31 @@ reads_back_an_audit_record(void **state)
 	assert_true(span_is(out.host, "registry.example.org"));
 	assert_true(span_is(out.path, "/left-pad"));
 	assert_int_equal(out.status, 200);
-	assert_true(out.down == UINT64_MAX);
+	assert_true(out.down == in.down);
 	assert_string_equal(out.credential, "npm-acme");
 	assert_int_equal(out.lease, 77);
 	assert_string_equal(out.address, "192.0.2.1:443");
 	assert_true(span_is(out.detail, "reused"));
+}
+
+/* Whoever reads a log by jansson or by jq reads every line, and whole. */
+static void
+refuses_numbers_that_readers_of_json_take_differently(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct audit_record in = sample_record(), out;
+		uint64_t *const numbers[] = { &in.up, &in.down, &in.lease };
+		struct audit_text text;
+		struct wr w = wr_init(buf, AUDIT_BODY_MAX_BYTES);
+		struct rd r;
+
+		*numbers[i] = UINT64_C(1) << 53;
+		message_audit_encode(&w, &in);
+		r = rd_init(buf, w.len);
+		assert_int_equal(message_audit_decode(&r, &text, &out),
+		    -EBADMSG);
+	}
 }
 
 /* Whatever a guest sends, its record fits and can be read. */
@@ -560,6 +580,8 @@ main(void)
 		cmocka_unit_test(refuses_dials_that_no_gate_sends),
 		cmocka_unit_test(reads_back_the_answer_to_a_dial),
 		cmocka_unit_test(reads_back_an_audit_record),
+		cmocka_unit_test(
+		    refuses_numbers_that_readers_of_json_take_differently),
 		cmocka_unit_test(cuts_guest_bytes_so_that_a_record_fits),
 		cmocka_unit_test(writes_our_own_text_so_that_it_can_be_read),
 		cmocka_unit_test(reads_back_a_lease),

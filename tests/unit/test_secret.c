@@ -67,7 +67,8 @@ too_long_is_refused_and_changes_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(secret_set(&s, "token", 5), 0);
-	assert_int_equal(secret_alloc(&s, SECRET_DERIVED_MAX_BYTES + 1), -E2BIG);
+	assert_int_equal(secret_alloc(&s, SECRET_DERIVED_MAX_BYTES + 1),
+	    -E2BIG);
 	assert_true(secret_equals(&s, span_of("token")));
 	assert_int_equal(secret_alloc(&s, SECRET_MAX_BYTES), 0);
 	assert_int_equal(s.len, SECRET_MAX_BYTES);
