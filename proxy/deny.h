@@ -34,6 +34,11 @@ struct deny {
 	uint16_t port;
 	struct span path;
 	bool wants_json;
+	/*
+	 * The origin did not look at it: in HTTP/2 the guest is told so
+	 * instead, and may ask again by itself (RFC 9113 8.7).
+	 */
+	bool is_unseen;
 };
 
 /* With every pointer set. */

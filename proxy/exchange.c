@@ -98,13 +98,21 @@ complete(struct exchange *x, struct deny *d)
 	d->wants_json = x->wants_json;
 }
 
+/* As the guest sees it; 0: it sees none. */
+static unsigned int
+status_of(const struct deny *d)
+{
+	if (d->is_unseen)
+		return 0;
+	return d->status != 0 ? d->status : reason_http_status(d->reason);
+}
+
 void
 exchange_refuse(struct exchange *x, struct deny *d)
 {
 	if (!x->has_answered) {
 		complete(x, d);
-		x->status =
-		    d->status != 0 ? d->status : reason_http_status(d->reason);
+		x->status = status_of(d);
 		x->ops->refuse(x->arg, d);
 	} else {
 		x->ops->cut(x->arg);
@@ -453,6 +461,7 @@ exchange_up(struct exchange *x, struct span data)
 	exchange_alive(x);
 	taken = origin_send_body(x->origin, data);
 	x->up += taken;
+	x->is_up_begun = x->is_up_begun || taken > 0;
 	return taken;
 }
 
@@ -460,9 +469,11 @@ void
 exchange_up_trailers(struct exchange *x, const struct http_fields *f)
 {
 	/* Where anything is granted, no field that was not looked through. */
-	if (x->state == EXCHANGE_OPEN &&
-	    !grants_have(lease_grants(x->gate), x->host, x->port))
-		origin_send_trailers(x->origin, f);
+	if (x->state != EXCHANGE_OPEN ||
+	    grants_have(lease_grants(x->gate), x->host, x->port))
+		return;
+	x->is_up_begun = true;
+	origin_send_trailers(x->origin, f);
 }
 
 void
@@ -480,21 +491,30 @@ exchange_origin_room(struct exchange *x)
 		x->ops->resume_body(x->arg);
 }
 
+/* Elsewhere: not on a connection of the pool. */
+static void
+repeat(struct exchange *x)
+{
+	struct origin *o = x->origin;
+
+	x->was_repeated = true;
+	x->origin = NULL;
+	origin_free(o);
+	if (x->has_credential)
+		ask_lease(x);
+	else
+		exchange_connect(x, NULL);
+}
+
 void
 exchange_origin_failed(struct exchange *x, enum reason reason, bool by_ceiling,
-    const char *detail, bool was_idle)
+    const char *detail, enum exchange_fate fate)
 {
 	struct origin *o = x->origin;
 	struct deny d;
 
-	if (was_idle && !x->was_repeated && exchange_may_repeat(x)) {
-		x->was_repeated = true;
-		x->origin = NULL;
-		origin_free(o);
-		if (x->has_credential)
-			ask_lease(x);
-		else
-			exchange_connect(x, NULL);
+	if (exchange_may_repeat(x, fate)) {
+		repeat(x);
 		return;
 	}
 	memcpy(x->address, origin_address(o), sizeof(x->address));
@@ -504,6 +524,9 @@ exchange_origin_failed(struct exchange *x, enum reason reason, bool by_ceiling,
 	d.file = x->verdict.file;
 	d.line = x->verdict.line;
 	d.detail = detail;
+	/* The guest has the body that we have not. */
+	d.is_unseen =
+	    fate == EXCHANGE_FATE_UNSEEN && !x->was_repeated && x->front.is_h2;
 	exchange_refuse(x, &d);
 }
 

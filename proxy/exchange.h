@@ -122,12 +122,17 @@ void exchange_line_tell(struct gate *g, const struct origin_key *key);
 
 /* --- told by the origin's half --- */
 void exchange_origin_ready(struct exchange *x);
-/*
- * detail is printable, of our own words; was_idle: not a byte of the answer
- * was seen on a connection that had been idle.
- */
+/* What an origin that failed has made of the request. */
+enum exchange_fate {
+	EXCHANGE_FATE_UNKNOWN, /* it may have acted on it */
+	/* Nothing came back on a connection that had been idle: most likely
+	 * it had closed that before. */
+	EXCHANGE_FATE_STALE,
+	EXCHANGE_FATE_UNSEEN, /* nothing: it said so (RFC 9113 8.7) */
+};
+/* detail is printable, of our own words. */
 void exchange_origin_failed(struct exchange *x, enum reason reason,
-    bool by_ceiling, const char *detail, bool was_idle);
+    bool by_ceiling, const char *detail, enum exchange_fate fate);
 void exchange_origin_head(struct exchange *x, const struct http_response *res);
 size_t exchange_origin_body(struct exchange *x, struct span data);
 /* Fields behind the body, before exchange_origin_end(). False: it is over. */

@@ -18,12 +18,19 @@
 #define ALL_MAX 48
 
 bool
-exchange_may_repeat(const struct exchange *x)
+exchange_may_repeat(const struct exchange *x, enum exchange_fate fate)
 {
-	return x->framing == HTTP_FRAMING_NONE &&
-	    (x->known_method == HTTP_METHOD_GET ||
-		x->known_method == HTTP_METHOD_HEAD ||
-		x->known_method == HTTP_METHOD_OPTIONS);
+	if (x->was_repeated || x->is_up_begun)
+		return false;
+	switch (fate) {
+	case EXCHANGE_FATE_UNKNOWN:
+		return false;
+	case EXCHANGE_FATE_STALE:
+		return http_method_is_idempotent(x->known_method);
+	case EXCHANGE_FATE_UNSEEN:
+		return true;
+	}
+	return false;
 }
 
 static struct origin_key
@@ -42,11 +49,13 @@ static struct origin *
 take_pooled(struct exchange *x)
 {
 	struct origin_key key = key_of(x);
+	/* A body will be gone before a stale connection shows. */
+	bool is_safe =
+	    x->is_up_whole && exchange_may_repeat(x, EXCHANGE_FATE_STALE);
 
 	if (x->was_repeated)
 		return NULL;
-	return pool_take(x->gate, &key,
-	    exchange_may_repeat(x) ? UINT64_MAX : IDLE_SAFE_MS);
+	return pool_take(x->gate, &key, is_safe ? UINT64_MAX : IDLE_SAFE_MS);
 }
 
 struct origin *

@@ -59,6 +59,7 @@ struct exchange {
 	struct buf head;          /* canonical, up to framing and end */
 	struct buf authorization; /* the guest's own, if it may be a pair */
 	bool is_up_whole;
+	bool is_up_begun; /* something of the body is gone: it is not kept */
 
 	/* the way to the origin */
 	bool has_credential; /* one is put in, and looked for in the answer */
@@ -100,8 +101,8 @@ void exchange_refuse_for(struct exchange *x, enum reason reason,
     const char *detail);
 
 /* --- exchange_connect.c --- */
-/* May the request be sent a second time (RFC 9110 9.2.2)? */
-bool exchange_may_repeat(const struct exchange *x);
+/* May the request be sent a second time, after this? */
+bool exchange_may_repeat(const struct exchange *x, enum exchange_fate fate);
 /* From the pool or new; NULL when memory is short. */
 struct origin *exchange_find_origin(struct exchange *x);
 /* o: from the pool or new; NULL finds one. */

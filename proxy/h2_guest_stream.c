@@ -272,7 +272,10 @@ write_deny(struct h2_stream *s, const struct deny *d)
 static void
 on_refuse(void *arg, const struct deny *d)
 {
-	write_deny(arg, d);
+	if (d->is_unseen)
+		reset(arg, NGHTTP2_REFUSED_STREAM);
+	else
+		write_deny(arg, d);
 }
 
 static void

@@ -131,7 +131,8 @@ fail_streams(struct h2_origin *c)
 		    false,
 		    c->h2.is_failed ? "the origin broke HTTP/2"
 				    : "the origin closed the connection",
-		    was_asked && o->was_idle);
+		    was_asked && o->was_idle ? EXCHANGE_FATE_STALE
+					     : EXCHANGE_FATE_UNKNOWN);
 	}
 }
 

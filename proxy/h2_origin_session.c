@@ -19,7 +19,8 @@
 static void
 fail(struct origin *o, const char *detail)
 {
-	exchange_origin_failed(o->x, REASON_BAD_RESPONSE, false, detail, false);
+	exchange_origin_failed(o->x, REASON_BAD_RESPONSE, false, detail,
+	    EXCHANGE_FATE_UNKNOWN);
 }
 
 /* --- the body --- */
@@ -311,7 +312,7 @@ on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
 	if (was_asked && error == NGHTTP2_REFUSED_STREAM)
 		/* It was not looked at: as if it had never been sent. */
 		exchange_origin_failed(o->x, REASON_ORIGIN_UNREACHABLE, false,
-		    "the origin refused the stream", true);
+		    "the origin refused the stream", EXCHANGE_FATE_UNSEEN);
 	else
 		fail(o, "the origin reset the stream");
 	return 0;

@@ -73,7 +73,7 @@ tapward_library(tapward_inspect_fixture
 		PkgConfig::CMOCKA)
 
 foreach(module buf deny exchange exchange_ends grants h2_ends h2_matrix
-		h2_origin h2_rows inject inspect scan smuggling tls trailers)
+		h2_origin h2_rows inject inspect pool scan smuggling tls trailers)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 

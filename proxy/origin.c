@@ -35,6 +35,13 @@ set_timer(struct origin *o, uint32_t ms)
 }
 
 static void
+fail(struct origin *o, enum reason reason, const char *detail)
+{
+	exchange_origin_failed(o->x, reason, false, detail,
+	    EXCHANGE_FATE_UNKNOWN);
+}
+
+static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct origin *o = arg;
@@ -47,8 +54,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	assert(o->state == ORIGIN_TLS);
-	exchange_origin_failed(o->x, REASON_TIMEOUT, false,
-	    "TLS handshake with the origin", false);
+	fail(o, REASON_TIMEOUT, "TLS handshake with the origin");
 }
 
 /* What was gathered in this turn goes out. */
@@ -178,8 +184,8 @@ shaken(struct origin *o)
 	enum tls_http http = tls_origin_http(o->stream.ssl);
 
 	if (http == TLS_HTTP_NONE) {
-		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false,
-		    "the origin chose a protocol that was not offered", false);
+		fail(o, REASON_ORIGIN_TLS,
+		    "the origin chose a protocol that was not offered");
 		return;
 	}
 	stop_connecting(o);
@@ -187,8 +193,7 @@ shaken(struct origin *o)
 		exchange_line_tell(o->gate, &o->key);
 	o->state = ORIGIN_READY;
 	if (http == TLS_HTTP_2 && h2_origin_start(o) != 0) {
-		exchange_origin_failed(o->x, REASON_ORIGIN_UNREACHABLE, false,
-		    "out of memory", false);
+		fail(o, REASON_ORIGIN_UNREACHABLE, "out of memory");
 		return;
 	}
 	exchange_origin_ready(o->x);
@@ -208,8 +213,7 @@ handshake(struct origin *o)
 	case STREAM_CUT:
 	case STREAM_FAILED:
 		tls_origin_failure(o->stream.ssl, text, sizeof(text));
-		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false, text,
-		    false);
+		fail(o, REASON_ORIGIN_TLS, text);
 		return;
 	}
 	(void)event_del(&o->timer);
@@ -223,8 +227,7 @@ start_tls(struct origin *o)
 	    tls_origin_new(o->gate, o->fd, o->key.host, o->key.port, &o->tls);
 
 	if (ssl == NULL) {
-		exchange_origin_failed(o->x, REASON_ORIGIN_TLS, false,
-		    "out of memory", false);
+		fail(o, REASON_ORIGIN_TLS, "out of memory");
 		return;
 	}
 	/* What an origin repeats stays in no buffer of the library's. */
@@ -247,7 +250,7 @@ on_dialed(const struct message_dialed *d, int fd, void *arg)
 	memcpy(o->address, d->address, sizeof(o->address));
 	if (d->reason != REASON_NONE) {
 		exchange_origin_failed(o->x, d->reason, d->by_ceiling, "",
-		    false);
+		    EXCHANGE_FATE_UNKNOWN);
 		return;
 	}
 	if (o->key.scheme == SCHEME_HTTPS) {

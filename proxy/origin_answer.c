@@ -29,7 +29,8 @@ origin_answer_begin(struct origin *o)
 static void
 fail(struct origin *o, const char *detail)
 {
-	exchange_origin_failed(o->x, REASON_BAD_RESPONSE, false, detail, false);
+	exchange_origin_failed(o->x, REASON_BAD_RESPONSE, false, detail,
+	    EXCHANGE_FATE_UNKNOWN);
 }
 
 /* The connection has ended. */
@@ -41,7 +42,8 @@ fail_ended(struct origin *o, bool was_reset)
 
 	if (o->state == ORIGIN_ASKED && !o->has_answer_bytes)
 		exchange_origin_failed(o->x, REASON_ORIGIN_UNREACHABLE, false,
-		    detail, o->was_idle);
+		    detail,
+		    o->was_idle ? EXCHANGE_FATE_STALE : EXCHANGE_FATE_UNKNOWN);
 	else
 		fail(o, detail);
 }

@@ -138,6 +138,8 @@ http_method_find(struct span method)
 	} rows[] = {
 		{ "GET", HTTP_METHOD_GET },
 		{ "HEAD", HTTP_METHOD_HEAD },
+		{ "PUT", HTTP_METHOD_PUT },
+		{ "DELETE", HTTP_METHOD_DELETE },
 		{ "OPTIONS", HTTP_METHOD_OPTIONS },
 		{ "TRACE", HTTP_METHOD_TRACE },
 		{ "CONNECT", HTTP_METHOD_CONNECT },
@@ -147,6 +149,24 @@ http_method_find(struct span method)
 		if (span_is(method, rows[i].name))
 			return rows[i].method;
 	return HTTP_METHOD_OTHER;
+}
+
+bool
+http_method_is_idempotent(enum http_method m)
+{
+	switch (m) {
+	case HTTP_METHOD_GET:
+	case HTTP_METHOD_HEAD:
+	case HTTP_METHOD_PUT:
+	case HTTP_METHOD_DELETE:
+	case HTTP_METHOD_OPTIONS:
+	case HTTP_METHOD_TRACE:
+		return true;
+	case HTTP_METHOD_CONNECT:
+	case HTTP_METHOD_OTHER:
+		break;
+	}
+	return false;
 }
 
 const struct http_field *

@@ -92,6 +92,8 @@ enum http_method {
 	HTTP_METHOD_OTHER,
 	HTTP_METHOD_GET,
 	HTTP_METHOD_HEAD,
+	HTTP_METHOD_PUT,
+	HTTP_METHOD_DELETE,
 	HTTP_METHOD_OPTIONS,
 	HTTP_METHOD_TRACE, /* echoes what was sent: never with a credential */
 	HTTP_METHOD_CONNECT,
@@ -195,6 +197,8 @@ void http_trailers_keep(struct http_fields *f);
 bool http_takes_trailers(const struct http_fields *f);
 
 enum http_method http_method_find(struct span method);
+/* Is twice the same as once (RFC 9110 9.2.2)? */
+bool http_method_is_idempotent(enum http_method m);
 /* The i-th (from 0) field of this name, without case; NULL past the last. */
 const struct http_field *http_field_find(const struct http_fields *f,
     const char *name, size_t i);

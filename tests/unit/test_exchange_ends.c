@@ -244,102 +244,6 @@ an_origin_that_is_silent_is_504(void **state)
 	assert_int_equal(fix_last(f)->r.reason, REASON_TIMEOUT);
 }
 
-static void
-a_pooled_connection_that_is_closed_is_replaced_once(void **state)
-{
-	struct fix *f = *state;
-	struct peer *o;
-
-	fix_open_http(f);
-	o = fix_ask(f, GET);
-	peer_say(o, OK2);
-	fix_until(f, pool_count(&f->gate) == 1);
-	peer_clear(&f->guest);
-	/* It reads the second request, and closes instead of an answer. */
-	peer_clear(o);
-	peer_say(&f->guest, GET);
-	fix_until(f, peer_has(o, "\r\n\r\n"));
-	peer_drop(o);
-	o = fix_origin(f, 1);
-	fix_until(f, peer_has(o, "\r\n\r\n"));
-	peer_say(o, OK2);
-	fix_until(f, peer_has(&f->guest, "ok"));
-	assert_int_equal(f->record_count, 2);
-	assert_int_equal(f->origin_count, 2);
-}
-
-/* A POST, and a GET whose body is gone. */
-/* Its event and the guest's are in one turn of the loop. */
-static void
-row_59_a_pooled_connection_that_has_spoken_is_not_taken(void **state)
-{
-	static const char evil[] =
-	    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
-	const struct origin_key key = { .host = "a.example.org",
-		.port = 80,
-		.scheme = SCHEME_HTTP };
-	struct fix *f = *state;
-	struct origin *o;
-	struct peer *p;
-
-	fix_open_http(f);
-	p = fix_ask(f, GET);
-	peer_say(p, OK2);
-	fix_until(f, pool_count(&f->gate) == 1);
-	o = pool_take(&f->gate, &key, UINT64_MAX);
-	assert_non_null(o);
-	pool_put(&f->gate, o);
-	assert_int_equal(write(p->fd, evil, sizeof(evil) - 1),
-	    sizeof(evil) - 1);
-	assert_null(pool_take(&f->gate, &key, UINT64_MAX));
-	assert_int_equal(pool_count(&f->gate), 0);
-}
-
-static void
-what_must_not_or_cannot_be_sent_twice_is_not(void **state)
-{
-	static const char *const requests[] = {
-		"POST / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi",
-		"GET / HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi",
-	};
-	struct fix *f = *state;
-
-	for (size_t i = 0; i < 2; i++) {
-		struct peer *o;
-
-		fix_open_http(f);
-		o = fix_ask(f, GET);
-		peer_say(o, OK2);
-		fix_until(f, pool_count(&f->gate) == 1);
-		peer_clear(o);
-		peer_say(&f->guest, requests[i]);
-		fix_until(f, peer_has(o, "hi"));
-		peer_drop(o);
-		fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
-		assert_int_equal(f->origin_count, 1);
-		fix_close(f);
-		fix_forget_origins(f);
-	}
-}
-
-static void
-what_was_dialled_under_another_policy_is_not_used(void **state)
-{
-	struct fix *f = *state;
-	struct peer *o;
-
-	fix_open_http(f);
-	o = fix_ask(f, GET);
-	peer_say(o, OK2);
-	fix_until(f, pool_count(&f->gate) == 1);
-	fix_close(f);
-	/* No connection is there that would be told. */
-	fix_set_policy(f, POLICY);
-	fix_open_http(f);
-	(void)fix_ask(f, GET);
-	assert_int_equal(f->origin_count, 2);
-}
-
 /* --- refusals on the way --- */
 
 static void
@@ -603,10 +507,6 @@ main(void)
 		TEST(an_idle_connection_is_closed_without_a_word),
 		TEST(a_head_that_does_not_come_is_408),
 		TEST(an_origin_that_is_silent_is_504),
-		TEST(a_pooled_connection_that_is_closed_is_replaced_once),
-		TEST(row_59_a_pooled_connection_that_has_spoken_is_not_taken),
-		TEST(what_must_not_or_cannot_be_sent_twice_is_not),
-		TEST(what_was_dialled_under_another_policy_is_not_used),
 		TEST(what_the_dialler_refuses_is_told),
 		TEST(nothing_begins_without_an_audit_log),
 		TEST(a_reload_ends_what_is_no_longer_allowed),

@@ -157,77 +157,6 @@ uploads_that_wait_stop_no_other(void **state)
 }
 
 static void
-after_goaway_the_next_is_dialled_anew(void **state)
-{
-	struct fix *f = *state;
-	struct h2p_stream *first, *next;
-	struct two t, other;
-
-	side_guest(&t.g, f, true);
-	first = ask(&t, ASK("GET", "/p"));
-	meet_origin(&t, f, 0);
-	assert_int_equal(nghttp2_submit_goaway(t.o.h2->session, 0, 1, 0, NULL,
-			     0),
-	    0);
-	fix_settle(f);
-	next = ask(&t, ASK("GET", "/p"));
-	meet_origin(&other, f, 1);
-	h2p_answer(other.o.h2, &other.o.h2->streams[0], ":status: 204\n", NULL);
-	fix_until(f, next->is_ended);
-	/* What was asked before is still answered, then it ends. */
-	h2p_answer(t.o.h2, &t.o.h2->streams[0], ":status: 204\n", NULL);
-	fix_until(f, first->is_ended);
-	fix_until(f, t.o.p->is_ended);
-	side_done(&other.o);
-	done(&t);
-}
-
-/* The stream was not looked at: it is asked once more, elsewhere. */
-static void
-a_refused_stream_is_asked_once_more(void **state)
-{
-	struct fix *f = *state;
-	struct h2p_stream *s;
-	struct two t, other;
-
-	side_guest(&t.g, f, true);
-	s = ask(&t, ASK("GET", "/p"));
-	meet_origin(&t, f, 0);
-	h2p_reset(t.o.h2, &t.o.h2->streams[0], NGHTTP2_REFUSED_STREAM);
-	meet_origin(&other, f, 1);
-	h2p_reset(other.o.h2, &other.o.h2->streams[0], NGHTTP2_REFUSED_STREAM);
-	fix_until(f, s->is_ended);
-	assert_true(h2p_has(s->head, ":status: 502\n"));
-	assert_int_equal(f->origin_count, 2);
-	side_done(&other.o);
-	done(&t);
-}
-
-static void
-a_stale_connection_is_asked_past(void **state)
-{
-	struct fix *f = *state;
-	struct h2p_stream *s;
-	struct two t, other;
-
-	side_guest(&t.g, f, true);
-	s = ask(&t, ASK("GET", "/p"));
-	meet_origin(&t, f, 0);
-	h2p_answer(t.o.h2, &t.o.h2->streams[0], ":status: 204\n", NULL);
-	fix_until(f, s->is_ended);
-	fix_settle(f);
-	s = ask(&t, ASK("GET", "/p"));
-	fix_until(f, t.o.h2->count == 2);
-	peer_drop(t.o.p);
-	meet_origin(&other, f, 1);
-	h2p_answer(other.o.h2, &other.o.h2->streams[0], ":status: 204\n", NULL);
-	fix_until(f, s->is_ended);
-	assert_true(h2p_has(s->head, ":status: 204\n"));
-	side_done(&other.o);
-	done(&t);
-}
-
-static void
 an_idle_connection_ends_in_time(void **state)
 {
 	struct fix *f = *state;
@@ -574,9 +503,6 @@ main(void)
 		TEST(exchanges_share_a_connection),
 		TEST(a_stream_that_waits_stops_no_other),
 		TEST(uploads_that_wait_stop_no_other),
-		TEST(after_goaway_the_next_is_dialled_anew),
-		TEST(a_refused_stream_is_asked_once_more),
-		TEST(a_stale_connection_is_asked_past),
 		TEST(an_idle_connection_ends_in_time),
 		TEST(a_credential_goes_out_on_a_connection_of_its_own),
 		TEST(a_connection_ends_with_the_credential_it_carried),
