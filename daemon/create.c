@@ -355,9 +355,12 @@ fill_state(struct sandbox *s, const struct message_api_request *m)
 	    m->display_name);
 	boot_id(st->boot_id);
 	st->created_wall_ms = clock_wall_ms();
-	if (m->ttl_s != 0)
-		st->ttl_end_wall_ms =
-		    st->created_wall_ms + (uint64_t)m->ttl_s * 1000;
+	if (m->ttl_s != 0) {
+		const uint64_t ttl_ms = (uint64_t)m->ttl_s * 1000;
+
+		st->ttl_end_wall_ms = st->created_wall_ms + ttl_ms;
+		st->ttl_end_boot_ms = clock_boot_ms() + ttl_ms;
+	}
 }
 
 void

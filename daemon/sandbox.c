@@ -18,6 +18,9 @@
 #include "daemon/link_recorder.h"
 #include "daemon/supervisor.h"
 
+/* How late a sandbox may end whose host slept meanwhile. */
+#define TTL_LOOK_MS 30000
+
 /* Unlike any before, over restarts and reboots, without a counter on disk. */
 static uint64_t
 next_generation(struct supervisor *sv)
@@ -191,14 +194,6 @@ on_network(evutil_socket_t fd, short what, void *arg)
 		sandbox_say(s, device_word(ev.state));
 }
 
-static void
-on_ttl(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	remove_sandbox(arg, "ended: its time is over");
-}
-
 static int
 watch_fd(struct sandbox *s, int fd, struct event **ret)
 {
@@ -206,22 +201,44 @@ watch_fd(struct sandbox *s, int fd, struct event **ret)
 	return *ret == NULL || event_add(*ret, NULL) == -1 ? -ENOMEM : 0;
 }
 
+/*
+ * The host's date may be set, and the host may sleep, while a timer counts
+ * neither: looked at again every so often.
+ */
 static int
-watch_ttl(struct sandbox *s)
+wait_ttl(struct sandbox *s)
 {
-	uint64_t now = clock_wall_ms(), end = s->state.ttl_end_wall_ms;
+	uint64_t now = clock_boot_ms(), end = s->state.ttl_end_boot_ms;
 	uint64_t left = end > now ? end - now : 0;
-	const struct timeval tv = {
+	struct timeval tv;
+
+	if (left > TTL_LOOK_MS)
+		left = TTL_LOOK_MS;
+	tv = (struct timeval){
 		.tv_sec = (time_t)(left / 1000),
 		.tv_usec = (suseconds_t)(left % 1000) * 1000,
 	};
+	return event_add(s->ttl_event, &tv) == -1 ? -ENOMEM : 0;
+}
 
-	if (end == 0)
+static void
+on_ttl(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (clock_boot_ms() >= s->state.ttl_end_boot_ms || wait_ttl(s) != 0)
+		remove_sandbox(s, "ended: its time is over");
+}
+
+static int
+watch_ttl(struct sandbox *s)
+{
+	if (s->state.ttl_end_boot_ms == 0)
 		return 0;
 	s->ttl_event = evtimer_new(s->sv->base, on_ttl, s);
-	if (s->ttl_event == NULL || event_add(s->ttl_event, &tv) == -1)
-		return -ENOMEM;
-	return 0;
+	return s->ttl_event == NULL ? -ENOMEM : wait_ttl(s);
 }
 
 int

@@ -51,6 +51,7 @@ static const struct field fields[] = {
 	FIELD("display", KIND_TEXT, display_name),
 	FIELD("created", KIND_U64, created_wall_ms),
 	FIELD("ttl-end", KIND_U64, ttl_end_wall_ms),
+	FIELD("ttl-end-boot", KIND_U64, ttl_end_boot_ms),
 };
 
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))

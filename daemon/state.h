@@ -31,7 +31,8 @@ struct state {
 	char policy_digest[DIGEST_TEXT_SIZE];
 	char display_name[API_DISPLAY_NAME_SIZE];
 	uint64_t created_wall_ms;
-	uint64_t ttl_end_wall_ms; /* 0: none */
+	uint64_t ttl_end_wall_ms; /* 0: none; is only shown */
+	uint64_t ttl_end_boot_ms; /* what counts, of the same boot */
 };
 
 void state_write(struct wr *w, const struct state *s);

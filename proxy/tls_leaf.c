@@ -1,8 +1,7 @@
 /*
  * Leaves for the names that a guest asks for: one key for all, one SAN each,
- * valid for less than a day, back-dated for guests whose clock is slow. The
- * cache is bounded, and so is how fast new names are taken, since a guest
- * chooses both.
+ * over within a day, back-dated for guests whose clock is slow. The cache is
+ * bounded, and so is how fast new names are taken, since a guest chooses both.
  */
 #include "proxy/tls_private.h"
 
@@ -15,10 +14,15 @@
 #include "base/names.h"
 #include "proxy/x509_make.h"
 
-/* 11 h back and 12 h on: together less than 24 h. */
-#define LEAF_BACK_S (INT64_C(11) * 3600)
-#define LEAF_AHEAD_S (INT64_C(12) * 3600)
-/* Made anew when it is this old, so that 6 h are always left. */
+/*
+ * A guest that was restored from a snapshot has the clock of that day, which
+ * may be months ago; what lies behind us vouches for nothing. Together they
+ * stay below 398 days, the strictest limit on a leaf that a client has (Apple,
+ * Chromium: for public roots; Apple has 825 for any other).
+ */
+#define LEAF_BACK_S (INT64_C(365) * 86400)
+#define LEAF_AHEAD_S INT64_C(86400)
+/* Made anew when it is this old, so that 18 h are always left. */
 #define LEAF_FRESH_MS (UINT64_C(6) * 3600 * 1000)
 /* Longest common name (RFC 5280, ub-common-name). */
 #define COMMON_NAME_MAX 64

@@ -29,7 +29,8 @@ static const struct state whole = {
 	.policy_digest = "abc",
 	.display_name = "repo/tapward.ini of \"x\"",
 	.created_wall_ms = 1769904000123,
-	.ttl_end_wall_ms = 0,
+	.ttl_end_wall_ms = 1769904060123,
+	.ttl_end_boot_ms = 60000,
 };
 
 static char text[STATE_TEXT_MAX];
