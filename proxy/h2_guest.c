@@ -43,8 +43,8 @@ deadline(const struct h2_guest *h)
 		at = h->moved_ms + 2 * (uint64_t)l->relay_idle_timeout_ms;
 	else
 		at = h->moved_ms + l->idle_timeout_ms;
-	if (h->block_ms != 0 && h->block_ms + l->head_timeout_ms < at)
-		at = h->block_ms + l->head_timeout_ms;
+	if (h->head_ms != 0 && h->head_ms + l->head_timeout_ms < at)
+		at = h->head_ms + l->head_timeout_ms;
 	return at;
 }
 
@@ -75,7 +75,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		arm(h);
 		return;
 	}
-	if (h->stream_count == 0 && h->block_ms == 0)
+	if (h->stream_count == 0 && h->head_ms == 0)
 		(void)nghttp2_session_terminate_session(h->link.session,
 		    NGHTTP2_NO_ERROR);
 	else
@@ -149,7 +149,7 @@ h2_guest_new(const struct h2_guest_spec *spec)
 	assert(rc == 0);
 	rc = event_assign(&h->linger, h->gate->base, -1, 0, on_linger_over, h);
 	assert(rc == 0);
-	h2_link_init(&h->link, h->gate, spec->stream);
+	h2_link_init(&h->link, h->gate, spec->stream, true);
 	if (h2_guest_session(h) != 0) {
 		h2_link_done(&h->link);
 		free(h);
@@ -284,10 +284,10 @@ note_time(struct h2_guest *h)
 	if (h->stream_count > 0 && h->bytes_seen != h->link.bytes)
 		h->moved_ms = clock_mono_ms();
 	h->bytes_seen = h->link.bytes;
-	if (!h->link.is_in_block)
-		h->block_ms = 0;
-	else if (h->block_ms == 0)
-		h->block_ms = clock_mono_ms();
+	if (!h2_link_is_in_head(&h->link))
+		h->head_ms = 0;
+	else if (h->head_ms == 0)
+		h->head_ms = clock_mono_ms();
 }
 
 void

@@ -68,7 +68,7 @@ struct h2_guest {
 	uint64_t timer_ms;   /* when it fires; 0: not set */
 	uint64_t moved_ms;   /* bytes went, or a stream ended */
 	uint64_t bytes_seen; /* of link.bytes */
-	uint64_t block_ms;   /* since when a head is not whole; 0 */
+	uint64_t head_ms;    /* since when a head is not whole; 0 */
 };
 
 /* --- h2_guest.c --- */

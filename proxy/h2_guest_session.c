@@ -102,13 +102,12 @@ static int
 on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame,
     int error, void *arg)
 {
-	struct h2_guest *h = arg;
-	struct h2_stream *s = find_stream(h, frame->hd.stream_id);
+	struct h2_stream *s = find_stream(arg, frame->hd.stream_id);
 
 	(void)session;
 	if (s != NULL && frame->hd.type == NGHTTP2_HEADERS)
 		h2_stream_malformed(s, nghttp2_strerror(error));
-	return h2_link_glitch(&h->link);
+	return 0;
 }
 
 static void
@@ -143,16 +142,7 @@ on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 		s->is_whole = true;
 		h2_stream_pump(s);
 	}
-	return h2_link_on_frame(&h->link, frame);
-}
-
-static int
-on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *arg)
-{
-	struct h2_guest *h = arg;
-
-	(void)session;
-	return h2_link_on_begin_frame(&h->link, hd);
+	return 0;
 }
 
 static int
@@ -171,7 +161,6 @@ on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 	return 0;
 }
 
-/* Our end of a stream is sent. */
 static int
 on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
@@ -182,6 +171,8 @@ on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	struct h2_stream *s = ends ? find_stream(h, frame->hd.stream_id) : NULL;
 
 	(void)session;
+	h2_link_on_sent(&h->link, frame);
+	/* Our end of a stream is sent. */
 	if (s != NULL && !s->is_whole)
 		h2_guest_linger(h, s);
 	return 0;
@@ -216,8 +207,6 @@ callbacks(void)
 	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(c,
 	    on_invalid_frame);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame_recv);
-	nghttp2_session_callbacks_set_on_begin_frame_callback(c,
-	    on_begin_frame);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
 	nghttp2_session_callbacks_set_on_frame_send_callback(c, on_frame_send);
 	nghttp2_session_callbacks_set_on_stream_close_callback(c,

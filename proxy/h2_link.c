@@ -22,7 +22,7 @@
 /* Frames that wait to be sent to a peer that does not read. */
 #define QUEUE_MAX 1000
 /* A head's bytes on the wire, beside the limit that its fields have. */
-#define BLOCK_EXTRA_BYTES 65536
+#define HEAD_EXTRA_BYTES 65536
 
 /* For how long a connection is not read while the audit is behind. */
 #define HOLD_US 2000
@@ -39,12 +39,15 @@ on_hold_over(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-h2_link_init(struct h2_link *l, struct gate *g, struct stream *stream)
+h2_link_init(struct h2_link *l, struct gate *g, struct stream *stream,
+    bool is_guest)
 {
 	int rc;
 
 	l->gate = g;
 	l->stream = stream;
+	l->is_guest = is_guest;
+	l->scan.skip = is_guest ? HTTP2_PREFACE_BYTES : 0;
 	rc = event_assign(&l->hold, g->base, -1, 0, on_hold_over, stream);
 	assert(rc == 0);
 }
@@ -90,30 +93,137 @@ h2_link_done(struct h2_link *l)
 	buf_done(&l->out);
 }
 
-static bool
-calm(struct h2_link *l)
+/* --- what comes --- */
+
+/* It is over: what comes is not read any more, but this is still said. */
+static void
+break_off(struct h2_link *l, uint32_t error)
 {
-	(void)nghttp2_session_terminate_session(l->session,
-	    NGHTTP2_ENHANCE_YOUR_CALM);
-	return false;
+	(void)nghttp2_session_terminate_session(l->session, error);
+	l->is_failed = true;
 }
 
-static bool
-feed(struct h2_link *l, const uint8_t *ptr, size_t len)
+/* The peer did something that costs us more. What to say of it. */
+static uint32_t
+glitch(struct h2_link *l)
 {
-	ssize_t n = nghttp2_session_mem_recv(l->session, ptr, len);
+	return bucket_take(&l->glitches, clock_mono_ms())
+	    ? NGHTTP2_NO_ERROR
+	    : NGHTTP2_ENHANCE_YOUR_CALM;
+}
 
-	if (n == NGHTTP2_ERR_FLOODED || n == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS)
-		return calm(l);
-	if (n < 0)
+/* Does it cost us more than the peer, whatever is in it? */
+static bool
+is_glitch(const struct http2_frame *f)
+{
+	switch (f->type) {
+	case NGHTTP2_DATA:
+		return f->length == 0 &&
+		    (f->flags & NGHTTP2_FLAG_END_STREAM) == 0;
+	case NGHTTP2_PING:
+	case NGHTTP2_SETTINGS:
+		return (f->flags & NGHTTP2_FLAG_ACK) == 0;
+	case NGHTTP2_PRIORITY:
+	case NGHTTP2_RST_STREAM:
+	case NGHTTP2_CONTINUATION:
+		return true;
+	default:
 		return false;
-	if (l->is_in_block)
-		l->block_bytes += len;
-	if (l->block_bytes > l->gate->limits.head_max_bytes + BLOCK_EXTRA_BYTES)
-		return calm(l);
-	if (nghttp2_session_get_outbound_queue_size(l->session) > QUEUE_MAX)
-		return calm(l);
-	return true;
+	}
+}
+
+/* Is what it is part of small enough? */
+static bool
+note_frame(struct h2_link *l, const struct http2_frame *f)
+{
+	l->last = *f;
+	if (f->type != NGHTTP2_CONTINUATION)
+		l->head_bytes = 0;
+	if (f->type == NGHTTP2_HEADERS || f->type == NGHTTP2_CONTINUATION)
+		l->head_bytes += f->length;
+	return l->head_bytes <=
+	    l->gate->limits.head_max_bytes + HEAD_EXTRA_BYTES;
+}
+
+bool
+h2_link_is_in_head(const struct h2_link *l)
+{
+	if (l->last.type != NGHTTP2_HEADERS &&
+	    l->last.type != NGHTTP2_CONTINUATION)
+		return false;
+	return (l->last.flags & NGHTTP2_FLAG_END_HEADERS) == 0 ||
+	    l->scan.skip > 0;
+}
+
+/* May the peer send part of a message there? */
+static uint32_t
+check_past(struct h2_link *l, const struct http2_frame *f)
+{
+	if (l->is_guest && f->type == NGHTTP2_HEADERS)
+		h2_past_open(&l->past, f->stream);
+	switch (h2_past_find(&l->past, f->stream)) {
+	case H2_PAST_SKIPPED:
+		return NGHTTP2_PROTOCOL_ERROR;
+	case H2_PAST_ENDED:
+		return NGHTTP2_STREAM_CLOSED;
+	case H2_PAST_UNKNOWN:
+	case H2_PAST_OPEN:
+		break;
+	}
+	if ((f->flags & NGHTTP2_FLAG_END_STREAM) != 0)
+		h2_past_end(&l->past, f->stream);
+	return NGHTTP2_NO_ERROR;
+}
+
+/* What is wrong with a frame that began. */
+static uint32_t
+check(struct h2_link *l, const struct http2_frame *f)
+{
+	uint32_t error = NGHTTP2_NO_ERROR;
+
+	if (f->type == NGHTTP2_HEADERS || f->type == NGHTTP2_DATA)
+		error = check_past(l, f);
+	if (f->type == NGHTTP2_RST_STREAM)
+		h2_past_end(&l->past, f->stream);
+	if (error == NGHTTP2_NO_ERROR && !note_frame(l, f))
+		error = NGHTTP2_ENHANCE_YOUR_CALM;
+	if (error == NGHTTP2_NO_ERROR && is_glitch(f))
+		error = glitch(l);
+	return error;
+}
+
+static void
+give(struct h2_link *l, struct span data)
+{
+	ssize_t n = nghttp2_session_mem_recv(l->session, data.ptr, data.len);
+
+	if (n == NGHTTP2_ERR_FLOODED ||
+	    n == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS ||
+	    nghttp2_session_get_outbound_queue_size(l->session) > QUEUE_MAX)
+		break_off(l, NGHTTP2_ENHANCE_YOUR_CALM);
+	else if (n < 0)
+		l->is_failed = true;
+}
+
+static void
+feed(struct h2_link *l, struct span data)
+{
+	struct span rest = data;
+	uint32_t error = NGHTTP2_NO_ERROR;
+	struct http2_frame f;
+
+	while (
+	    error == NGHTTP2_NO_ERROR && http2_scan_next(&l->scan, &rest, &f))
+		error = check(l, &f);
+	/*
+	 * What came before a bad one counts. Without the last byte of its head
+	 * nothing can be made of that.
+	 */
+	if (error != NGHTTP2_NO_ERROR)
+		data.len -= rest.len + 1;
+	give(l, data);
+	if (error != NGHTTP2_NO_ERROR)
+		break_off(l, error);
 }
 
 static bool
@@ -145,13 +255,38 @@ h2_link_read(struct h2_link *l)
 		if (r != STREAM_OK)
 			return r;
 		l->bytes += len;
-		l->is_failed = !feed(l, room, len);
+		feed(l, (struct span){ room, len });
 		if (l->is_secret)
 			explicit_bzero(room, len);
 		if (l->is_failed)
 			return STREAM_FAILED;
 	} while (stream_has_more(l->stream));
 	return STREAM_AGAIN;
+}
+
+/* --- what goes --- */
+
+/*
+ * Whatever made us reset a stream: a message that is none, a window, a length,
+ * a frame out of place (CVE-2025-8671). The library tells of some of what it
+ * finds only, but it sends for all.
+ */
+void
+h2_link_on_sent(struct h2_link *l, const nghttp2_frame *frame)
+{
+	if (frame->hd.type != NGHTTP2_RST_STREAM)
+		return;
+	switch (frame->rst_stream.error_code) {
+	case NGHTTP2_NO_ERROR:
+	case NGHTTP2_CANCEL:
+	case NGHTTP2_INTERNAL_ERROR:
+		/* Our own doing. */
+		return;
+	default:
+		break;
+	}
+	if (glitch(l) != NGHTTP2_NO_ERROR)
+		break_off(l, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 static bool
@@ -194,46 +329,4 @@ h2_link_is_over(const struct h2_link *l)
 {
 	return l->out.len == 0 && !nghttp2_session_want_write(l->session) &&
 	    (l->is_failed || !nghttp2_session_want_read(l->session));
-}
-
-int
-h2_link_glitch(struct h2_link *l)
-{
-	if (bucket_take(&l->glitches, clock_mono_ms()))
-		return 0;
-	(void)calm(l);
-	return NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
-int
-h2_link_on_begin_frame(struct h2_link *l, const nghttp2_frame_hd *hd)
-{
-	bool is_empty = hd->type == NGHTTP2_DATA && hd->length == 0 &&
-	    (hd->flags & NGHTTP2_FLAG_END_STREAM) == 0;
-
-	/* Of a CONTINUATION nothing is told. */
-	l->is_in_block = hd->type == NGHTTP2_HEADERS &&
-	    (hd->flags & NGHTTP2_FLAG_END_HEADERS) == 0;
-	l->block_bytes = 0;
-	return is_empty ? h2_link_glitch(l) : 0;
-}
-
-int
-h2_link_on_frame(struct h2_link *l, const nghttp2_frame *frame)
-{
-	switch (frame->hd.type) {
-	case NGHTTP2_HEADERS:
-		l->is_in_block = false;
-		return 0;
-	case NGHTTP2_RST_STREAM:
-	case NGHTTP2_PRIORITY:
-		return h2_link_glitch(l);
-	case NGHTTP2_PING:
-	case NGHTTP2_SETTINGS:
-		return (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0
-		    ? h2_link_glitch(l)
-		    : 0;
-	default:
-		return 0;
-	}
 }

@@ -1,9 +1,14 @@
 /*
  * What both halves of HTTP/2 have in common: a session of libnghttp2 on a
  * stream. Bytes that came in are given to the session, frames it has ready
- * are gathered and written; and a count of what a peer does that costs it
- * less than us (resets, PING, SETTINGS, empty frames), which ends it by
- * GOAWAY(ENHANCE_YOUR_CALM) when there is too much of it.
+ * are gathered and written.
+ *
+ * Beside the library the heads of all frames that come are read here. What
+ * costs a peer less than us is counted (its resets and those that it makes us
+ * send, PING, SETTINGS, PRIORITY, CONTINUATION, empty DATA), and too much of it
+ * is GOAWAY(ENHANCE_YOUR_CALM). Messages on streams that it has ended, or
+ * passed over, are an error of the connection. So none of this hangs on what a
+ * version of the library looks for.
  */
 #ifndef TAPWARD_PROXY_H2_LINK_H
 #define TAPWARD_PROXY_H2_LINK_H
@@ -17,7 +22,9 @@
 #include "proxy/bucket.h"
 #include "proxy/buf.h"
 #include "proxy/gate.h"
+#include "proxy/h2_past.h"
 #include "proxy/stream.h"
+#include "wire/http2_scan.h"
 
 /* Streams of one connection at once, from a guest or to an origin. */
 #define H2_STREAMS_MAX 100
@@ -30,17 +37,21 @@ struct h2_link {
 	struct stream *stream; /* borrowed */
 	nghttp2_session *session;
 	struct buf out;
+	bool is_guest;  /* the peer opens streams, behind a preface */
 	bool is_secret; /* what comes in may repeat a credential */
+	struct http2_scan scan;
+	struct http2_frame last; /* that began */
+	size_t head_bytes;       /* of the fields that it is part of */
+	struct h2_past past;
 	struct bucket glitches;
-	struct event hold;  /* until it is read from again */
-	uint64_t bytes;     /* read and written so far */
-	size_t block_bytes; /* read since a head began; it has not ended */
-	bool is_in_block;
-	bool is_failed; /* what came in was no HTTP/2, or too much */
+	struct event hold; /* until it is read from again */
+	uint64_t bytes;    /* read and written so far */
+	bool is_failed;    /* what came in was no HTTP/2, or too much */
 };
 
 /* Before all else. stream is borrowed. */
-void h2_link_init(struct h2_link *l, struct gate *g, struct stream *stream);
+void h2_link_init(struct h2_link *l, struct gate *g, struct stream *stream,
+    bool is_guest);
 /* Options both halves take; NULL when memory is short. */
 nghttp2_option *h2_link_options(void);
 /* Sends our SETTINGS, with a window for the connection as a whole. 0/-ENOMEM */
@@ -58,13 +69,12 @@ void h2_link_done(struct h2_link *l);
 enum stream_result h2_link_read(struct h2_link *l);
 /* Writes what is ready. OK: everything is written. */
 enum stream_result h2_link_write(struct h2_link *l);
+/* A head, or trailers, have begun to come and have not ended. */
+bool h2_link_is_in_head(const struct h2_link *l);
 /* Nothing will come or go any more. */
 bool h2_link_is_over(const struct h2_link *l);
 
-/* For callbacks: the peer did one of those things. 0, or what to return. */
-int h2_link_glitch(struct h2_link *l);
-/* A frame began, or a whole one came; counts. 0, or what to return. */
-int h2_link_on_begin_frame(struct h2_link *l, const nghttp2_frame_hd *hd);
-int h2_link_on_frame(struct h2_link *l, const nghttp2_frame *frame);
+/* For the callback: this frame was sent. */
+void h2_link_on_sent(struct h2_link *l, const nghttp2_frame *frame);
 
 #endif

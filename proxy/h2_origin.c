@@ -248,7 +248,7 @@ take_over(struct h2_origin *c, struct origin *o)
 	stream_move(&c->stream, &o->stream, on_ready, c);
 	o->has_stream = false;
 	tls_origin_move(c->stream.ssl, &c->tls, &o->tls, c->key.host);
-	h2_link_init(&c->h2, c->gate, &c->stream);
+	h2_link_init(&c->h2, c->gate, &c->stream, false);
 	c->h2.is_secret = c->key.credential[0] != '\0';
 	c->h2.out.is_secret = c->h2.is_secret;
 	c->is_readable = true;

@@ -241,27 +241,6 @@ on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
 }
 
 static int
-on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame,
-    int error, void *arg)
-{
-	struct h2_origin *c = arg;
-
-	(void)session;
-	(void)frame;
-	(void)error;
-	return h2_link_glitch(&c->h2);
-}
-
-static int
-on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *arg)
-{
-	struct h2_origin *c = arg;
-
-	(void)session;
-	return h2_link_on_begin_frame(&c->h2, hd);
-}
-
-static int
 on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2_origin *c = arg;
@@ -276,7 +255,17 @@ on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	}
 	if (frame->hd.type == NGHTTP2_GOAWAY)
 		c->is_draining = true;
-	return h2_link_on_frame(&c->h2, frame);
+	return 0;
+}
+
+static int
+on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+{
+	struct h2_origin *c = arg;
+
+	(void)session;
+	h2_link_on_sent(&c->h2, frame);
+	return 0;
 }
 
 static int
@@ -373,12 +362,9 @@ callbacks(void)
 	nghttp2_session_callbacks_set_on_header_callback(c, on_header);
 	nghttp2_session_callbacks_set_on_invalid_header_callback(c,
 	    on_invalid_header);
-	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(c,
-	    on_invalid_frame);
-	nghttp2_session_callbacks_set_on_begin_frame_callback(c,
-	    on_begin_frame);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame_recv);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
+	nghttp2_session_callbacks_set_on_frame_send_callback(c, on_frame_send);
 	nghttp2_session_callbacks_set_on_stream_close_callback(c,
 	    on_stream_close);
 	return c;

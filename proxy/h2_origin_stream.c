@@ -92,6 +92,7 @@ h2_origin_send_head(struct origin *o, const struct origin_request *r)
 		o->stream_id = 0;
 		return -ENOMEM;
 	}
+	h2_past_open(&o->h2->h2.past, o->stream_id);
 	o->method = r->method;
 	o->is_up_sent = !has_body;
 	o->is_up_whole = false;

@@ -39,6 +39,7 @@ tapward_library(tapward_inspect
 		h2_origin.c
 		h2_origin_session.c
 		h2_origin_stream.c
+		h2_past.c
 		inject.c
 		inspect.c
 		origin.c
@@ -72,8 +73,9 @@ tapward_library(tapward_inspect_fixture
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
 		PkgConfig::CMOCKA)
 
-foreach(module buf deny exchange exchange_ends grants h2_ends h2_matrix
-		h2_origin h2_rows inject inspect pool scan smuggling tls trailers)
+foreach(module buf deny exchange exchange_ends grants h2_ends h2_floods
+		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool scan
+		smuggling tls trailers)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 

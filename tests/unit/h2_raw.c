@@ -6,6 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char policy[] =
+    "[policy]\nversion = 1\n[allow api]\n"
+    "host = api.example.org, web.example.org\nmethod = GET, POST\n";
+
+int
+raw_setup(void **state)
+{
+	struct fix *f = fix_new(policy);
+
+	fix_offer(f, "\x02h2");
+	*state = f;
+	return 0;
+}
+
+int
+raw_teardown(void **state)
+{
+	fix_free(*state);
+	return 0;
+}
+
+void
+raw_begin(struct fix *f)
+{
+	f->record_count = 0;
+	fix_open_tls(f, "api.example.org");
+	raw_preface(&f->guest);
+}
+
 void
 raw_frame(struct peer *p, unsigned int type, unsigned int flags,
     uint32_t stream, const void *payload, size_t len)

@@ -24,6 +24,19 @@ enum {
 	RAW_END_HEADERS = 4,
 };
 
+/* Requests, as raw_headers() takes them. */
+#define RAW_LINE ":method: GET\n:scheme: https\n:path: /\n"
+#define RAW_GET RAW_LINE ":authority: api.example.org\n"
+#define RAW_POST                                                               \
+	":method: POST\n:scheme: https\n:path: /\n"                            \
+	":authority: api.example.org\n"
+
+/* A gate whose guest may ask for them, and offers h2. */
+int raw_setup(void **state);
+int raw_teardown(void **state);
+/* Opens the guest's connection and says the preface. Records count anew. */
+void raw_begin(struct fix *f);
+
 /* One frame. */
 void raw_frame(struct peer *p, unsigned int type, unsigned int flags,
     uint32_t stream, const void *payload, size_t len);
