@@ -230,7 +230,7 @@ read_body(struct http_request *req, bool is_whole)
 }
 
 static enum http_status
-read_expect(struct http_request *req, bool is_whole)
+read_expect(struct http_request *req)
 {
 	const struct http_field *f = http_field_find(&req->fields, "expect", 0);
 
@@ -239,7 +239,8 @@ read_expect(struct http_request *req, bool is_whole)
 	if (!span_is_case(f->value, "100-continue") ||
 	    http_field_find(&req->fields, "expect", 1) != NULL)
 		return HTTP_EXPECT;
-	req->expects_continue = !is_whole;
+	req->expects_continue = req->framing == HTTP_FRAMING_CHUNKED ||
+	    (req->framing == HTTP_FRAMING_LENGTH && req->length > 0);
 	return HTTP_OK;
 }
 
@@ -261,7 +262,7 @@ http2_request_read(const struct http_fields *all, bool is_whole,
 	if (s == HTTP_OK)
 		s = read_body(&req, is_whole);
 	if (s == HTTP_OK)
-		s = read_expect(&req, is_whole);
+		s = read_expect(&req);
 	if (s == HTTP_OK)
 		*ret = req;
 	return s;

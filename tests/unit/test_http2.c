@@ -163,6 +163,20 @@ a_request_is_what_http1_would_have_made_of_it(void **state)
 	assert_false(req.expects_continue);
 }
 
+static void
+nobody_waits_for_a_body_of_no_bytes(void **state)
+{
+	char room[1024];
+	struct http_fields all =
+	    fields_of(GET "expect: 100-continue\ncontent-length: 0\n", room);
+	struct http_request req;
+
+	(void)state;
+	assert_int_equal(http2_request_read(&all, false, &req), HTTP_OK);
+	assert_int_equal(req.framing, HTTP_FRAMING_LENGTH);
+	assert_false(req.expects_continue);
+}
+
 static const struct {
 	const char *claim, *fields;
 	enum http_method asked;
@@ -259,6 +273,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_read_strictly),
 		cmocka_unit_test(a_request_is_what_http1_would_have_made_of_it),
+		cmocka_unit_test(nobody_waits_for_a_body_of_no_bytes),
 		cmocka_unit_test(responses_are_read_strictly),
 		cmocka_unit_test(trailers_hold_nothing_that_a_message_hangs_on),
 	};
