@@ -11,7 +11,7 @@
  *
  * u32 magic; then records: u8 type and
  *   DIR   u16 mode, i64 seconds, u32 nanoseconds, str16 name; it is entered
- *   FILE  the same, u64 size; then size bytes
+ *   FILE  the same, then u64 size; then size bytes
  *   LINK  i64 seconds, u32 nanoseconds, str16 name, str16 target
  *   UP    the directory that was entered last is left
  *   END   and nothing after it
@@ -36,6 +36,8 @@
  * deepest node_modules seen had 30.
  */
 #define ARCHIVE_DEPTH_MAX 128
+/* Of a path in a message: quoted, cut, with room for what is wrong with it. */
+#define ARCHIVE_PATH_TEXT_SIZE 400
 /* Longest record without a file's data. */
 #define ARCHIVE_RECORD_MAX                                                     \
 	(1 + 8 + 4 + 2 + ARCHIVE_NAME_MAX + 2 + ARCHIVE_TARGET_MAX)
