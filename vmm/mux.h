@@ -9,8 +9,8 @@
  * not read stops its own streams only, by their windows.
  *
  * Memory: at most FRAME_STREAMS_MAX * 2 * FRAME_WINDOW bytes (32 MiB) of output
- * that sessions have not read, while they have not, and 200 KiB for each
- * session and the agent, whatever either does.
+ * that sessions have not read, while they have not, and two FRAME_LINK_BYTES
+ * (256 KiB) for each session and the agent, whatever either does.
  *
  * Fair: each session, then each stream, sends one frame in turn; each
  * descriptor is read for at most MUX_TURN_BYTES before others have theirs.
@@ -69,22 +69,34 @@ struct mux_hooks {
 	void (*on_fault)(const char *reason, void *arg);
 	/* A stream is over. May be NULL. */
 	void (*on_record)(const struct mux_record *r, void *arg);
+	/*
+	 * After FRAME_VM_ENDED: all that sessions were to be told has gone.
+	 * Those that do not read keep it from coming: have a deadline. Called
+	 * once; may be NULL.
+	 */
+	void (*on_drained)(void *arg);
 };
 
 /*
- * Takes agent_fd: a connected stream socket or a chardev, made non-blocking.
- * HELLO goes out at once. NULL when memory is short; agent_fd is then closed.
+ * Hooks are copied. NULL when memory is short. SIGPIPE must be ignored.
  */
-struct mux *mux_new(struct event_base *base, int agent_fd,
-    const struct mux_hooks *hooks, void *arg);
+struct mux *mux_new(struct event_base *base, const struct mux_hooks *hooks,
+    void *arg);
 /* Closes all; sessions just see the end. */
 void mux_free(struct mux *m);
 
 /*
+ * Takes fd, the agent's end, once: a connected stream socket. HELLO goes out at
+ * once. 0 or -errno; fd is closed on an error.
+ */
+int mux_set_agent(struct mux *m, int fd);
+
+/*
  * Takes fd, a connected SOCK_STREAM socket. tag is the caller's. HELLO and the
  * present STATE go out at once; what the session asks waits until the agent is
- * ready. 0, -EUSERS when there are MUX_SESSIONS_MAX, -ENOMEM; fd is closed on
- * an error.
+ * ready. It ends when the other end is closed or shut down: what runs for it is
+ * then reset. 0, -EUSERS when there are MUX_SESSIONS_MAX, or another -errno; fd
+ * is closed on an error.
  */
 int mux_add_session(struct mux *m, int fd, uint32_t tag);
 unsigned int mux_session_count(const struct mux *m);
@@ -98,13 +110,6 @@ unsigned int mux_stream_count(const struct mux *m);
  */
 void mux_state(struct mux *m, enum frame_vm_state state, enum frame_limit limit,
     const char *text);
-/*
- * All that was to be told has been written to the sessions that read; at
- * FRAME_VM_ENDED this is when to go. Sessions that do not read: the caller has
- * a deadline.
- */
-bool mux_is_drained(const struct mux *m);
-
 /* To the agent; nothing before it is ready. */
 void mux_clock(struct mux *m, uint64_t us);
 void mux_poweroff(struct mux *m);
