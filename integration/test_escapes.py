@@ -5,13 +5,12 @@ written. Origins record each byte they are sent.
 """
 import concurrent.futures
 import re
-import struct
 
 from harness import payloads
 from harness.claims import claim, contains, equal, lacks, until
 from harness.payloads import EVIL, HOST, POST
-from harness.raw import (OK, REFUSAL, Recorder, connect, deliver, exchange,
-                         hello, read, synthetic, tls)
+from harness.raw import (OK, REFUSAL, Recorder, connect, deliver, read,
+                         synthetic, tls)
 from harness.world import World
 
 NAMES = {
@@ -381,96 +380,6 @@ def fronted(w, s, asked, sni, host):
             return read(t, re.compile(rb"\r\n\r\n"))
     except OSError as e:
         return repr(e).encode()
-
-
-def records(message, size):
-    """The first record of message, cut into records of at most size bytes."""
-    body = message[5:]
-    return b"".join(
-        message[:3] + struct.pack(">H", len(body[i:i + size])) + body[i:i + size]
-        for i in range(0, len(body), size))
-
-
-@claim("rows 90, 91: a hello in many segments and records gets the same verdict")
-def _():
-    w, s, origins = world()
-    for name, want in (("api", b"200 OK"), ("denied", b"403 "),
-                       ("pass", b"200 OK")):
-        full = f"{name}.example.com"
-        ca = w.authority.ca if name == "pass" else s.ca
-        for size in (None, 1, 100, 511):
-            for how in ("whole", "bytes"):
-                started = hello(full, ca)
-                sent = started[0] if size is None else records(started[0], size)
-                with connect(s, (synthetic(s, full), 443)) as k:
-                    deliver(k, sent, how)
-                    data = exchange(k, started, b"GET /open/x HTTP/1.1\r\n"
-                                    b"Host: %s\r\n\r\n" % full.encode())
-                contains(data, want, f"{name} {size} {how}")
-                equal(set(seen(origins)),
-                      set() if name == "denied" else {name})
-
-
-def client_hello(names, *more):
-    """A hello with one server_name extension of (type, name)s, and more."""
-    listed = b"".join(bytes([t]) + struct.pack(">H", len(n)) + n
-                      for t, n in names)
-    extensions = struct.pack(">HHH", 0, len(listed) + 2, len(listed)) + listed
-    extensions += b"\0\x0a\0\4\0\2\0\x17" + b"\0\x0d\0\6\0\4\4\3\x08\4"
-    extensions += b"".join(more)
-    body = (b"\3\3" + bytes(32) + b"\0" + b"\0\2\xc0\x2b" + b"\1\0"
-            + struct.pack(">H", len(extensions)) + extensions)
-    message = b"\1" + struct.pack(">I", len(body))[1:] + body
-    return b"".join(
-        b"\x16\3\1" + struct.pack(">H", len(message[i:i + 16384]))
-        + message[i:i + 16384] for i in range(0, len(message), 16384))
-
-
-@claim("rows 4, 71, 75, 93, 94, 99: a hello with an odd name, or that is none, shows no certificate and dials nobody")
-def _():
-    _, s, origins = world()
-    api, other = b"api.example.com", b"denied.example.com"
-    second = struct.pack(">HHHBH", 0, 20, 18, 0, 15) + api
-    odd = {
-        "two names": [(0, api), (0, other)], "twice": [(0, api), (0, api)],
-        "another type": [(1, api)], "both types": [(1, b"x"), (0, api)],
-        "empty": [(0, b"")], "NUL": [(0, b"denied\0.example.com")],
-        "NUL last": [(0, api + b"\0")], "dot last": [(0, api + b".")],
-        "wildcard": [(0, b"*.example.com")], "address": [(0, b"10.201.0.10")],
-        "IPv6": [(0, b"::1")], "number": [(0, b"2130706433")],
-        "10 KB": [(0, b"a" * 10000 + b".example.com")],
-        "Cyrillic": [(0, "g\u0456thub.com".encode())],
-        "blank": [(0, b"api.example.com ")], "one label": [(0, b"api")],
-        "localhost": [(0, b"localhost")], "none": [],
-    }
-    good = client_hello([(0, api)])
-    sent = {what: client_hello(names) for what, names in odd.items()}
-    sent["two extensions"] = client_hello([(0, api)], second)
-    sent["60 KB"] = client_hello(
-        [(0, api)], struct.pack(">HH", 0x4a4a, 60000) + bytes(60000))
-    sent["alert first"] = b"\x15\3\1\0\2\1\0" + good
-    half = len(good) // 2
-    sent["alert between"] = (records(good, half)[:5 + half]
-                             + b"\x15\3\1\0\2\1\0" + records(good, half)[5 + half:])
-    sent["SSLv2"] = b"\x80\x2e\1\0\2\0\x15\0\0\0\x10" + bytes(40)
-    sent["HTTP"], sent["SSH"] = REQUEST, b"SSH-2.0-x\r\n"
-    for what, data in sent.items():
-        with connect(s, (synthetic(s, "api.example.com"), 443)) as k:
-            deliver(k, data, "whole")
-            got = read(k, None)
-        # An alert or nothing; a ServerHello would begin with 0x16.
-        assert got[:1] in (b"\x15", b"<"), f"{what}: {got!r}"
-    ech = client_hello([(0, b"pass.example.com")],
-                       struct.pack(">HH", 0xfe0d, 10) + bytes(10))
-    dialled = origins["pass"].count()
-    with connect(s, (synthetic(s, "pass.example.com"), 443)) as k:
-        deliver(k, ech, "whole")
-        equal(read(k, None)[:1], b"\x15", "ECH on a passthrough host")
-    equal(origins["pass"].count(), dialled)
-    equal(seen(origins), {})
-    with connect(s, (synthetic(s, "api.example.com"), 443)) as k:
-        deliver(k, good, "whole")
-        equal(read(k, re.compile(b"."))[:1], b"\x16", "the same, in order")
 
 
 ANSWERED = re.compile(rb"\r\n\r\nok\Z|ok\r\n0\r\n\r\n\Z|" + REFUSAL.pattern,

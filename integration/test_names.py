@@ -1,32 +1,28 @@
-"""Nameservers and certificates that lie: rows 22-33 and 98 of the escapes.
+"""Nameservers that lie: rows 22-33 of the escapes.
 
-Also the tickets of TLS (95-97) and the questions of a guest (135). The
-nameserver and the origins say what each claim tells them to, byte for byte.
+Also the questions of a guest (135). The nameserver says what each claim tells
+it to, byte for byte.
 """
-import os
 import re
 import socket
 import struct
 
-from harness.claims import claim, contains, equal, lacks, until
+from harness.claims import claim, equal, until
 from harness.nameserver import (A, AAAA, CNAME, HERE, Nameserver, name,
                                 record)
-from harness.raw import Recorder, connect, read, synthetic, tls
-from harness.shell import run
+from harness.raw import Recorder, connect, read, tls
 from harness.world import World
 
 GOOD = "10.201.0.10"
 SERVER = "10.201.0.54"
-CERTS = ("expired", "self", "other", "subject", "address", "nul", "chain")
-NAMES = {"lab.example.com": GOOD, "ns.example.com": SERVER, **{
-    f"{c}.cert.example.com": f"10.201.0.{20 + i}" for i, c in enumerate(CERTS)}}
+NAMES = {"lab.example.com": GOOD, "ns.example.com": SERVER}
 
 POLICY = """\
 [policy]
 version = 1
 
 [allow lab]
-host = **.lab.example.com, lab.example.com, *.cert.example.com
+host = **.lab.example.com, lab.example.com
 """
 
 _world = {}
@@ -42,8 +38,7 @@ def world():
         # Each request is dialled anew.
         origin.answer = lambda nth, head: (
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        _world.update(w=w, server=server, origin=origin, s=w.sandbox(POLICY),
-                      other=w.sandbox(POLICY))
+        _world.update(w=w, server=server, origin=origin, s=w.sandbox(POLICY))
     _world["origin"].forget()
     return _world["w"], _world["s"], _world["server"], _world["origin"]
 
@@ -234,121 +229,6 @@ def _():
             k.shutdown(socket.SHUT_WR)
             assert len(read(k, None)) < 30, data
     equal(server.asked, [])
-
-
-def certificates(w):
-    """{name: (certificate, key)}: each is wrong in one way."""
-    import harness.certs as certs
-
-    made = {}
-    stranger = certs.Authority(f"{w.folder}/stranger")
-    for which in CERTS:
-        host = f"{which}.cert.example.com"
-        base = f"{w.folder}/bad-{which}"
-        if which == "self":
-            made[which] = stranger.issue(host)
-            continue
-        alt = {"other": "DNS:lab.example.com", "address": "IP:10.201.0.24",
-               "nul": "DNS:nul.cert.example.com\\0.evil.test"}.get(
-                   which, f"DNS:{host}")
-        issuer, days = w.authority, "2"
-        if which == "chain":  # signed by a leaf that is no authority
-            leaf, key = w.authority.issue("leaf.cert.example.com")
-            issuer = type("Leaf", (), {"ca": leaf, "key": key})
-        run(["openssl", "req", "-newkey", "ec", "-pkeyopt",
-             "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{base}.key",
-             "-out", f"{base}.csr", "-subj", f"/CN={host}"]).ok()
-        with open(f"{base}.ext", "w", encoding="ascii") as f:
-            f.write("extendedKeyUsage=serverAuth\n")
-            if which == "nul":
-                # An IA5String with a NUL inside, as DER.
-                text = b"nul.cert.example.com\0.evil.test"
-                inner = b"\x82" + bytes([len(text)]) + text
-                der = b"\x30" + bytes([len(inner)]) + inner
-                f.write(f"2.5.29.17=DER:{der.hex(':')}\n")
-            elif which != "subject":
-                f.write(f"subjectAltName={alt}\n")
-        dates = ["-days", days]
-        if which == "expired":
-            dates = ["-days", "-1"]
-        run(["openssl", "x509", "-req", "-in", f"{base}.csr", "-CA", issuer.ca,
-             "-CAkey", issuer.key, "-CAcreateserial", *dates, "-extfile",
-             f"{base}.ext", "-out", f"{base}.pem"]).ok()
-        if which == "chain":
-            with open(f"{base}.pem", "ab") as f, open(issuer.ca, "rb") as g:
-                f.write(g.read())
-        made[which] = f"{base}.pem", f"{base}.key"
-    return made
-
-
-@claim("row 98: an origin whose certificate is not the host's is sent nothing")
-def _():
-    w, _, _, _ = world()
-    for which, pair in certificates(w).items():
-        host = f"{which}.cert.example.com"
-        origin = Recorder(w, NAMES[host], 443, cert=pair)
-        reason, _ = ask(a(NAMES[host]), host)
-        equal(reason, "origin-tls", which)
-        until(origin.count, 5, f"{which} was dialled")
-        equal(origin.seen(), b"", which)
-        assert os.path.getsize(pair[0]) > 0
-
-
-SESSION = """
-import socket, ssl, sys
-address, ca, version, *names = sys.argv[1:]
-c = ssl.create_default_context(cafile=ca)
-c.maximum_version = c.minimum_version = ssl.TLSVersion[version]
-session = None
-for name in names:
-    try:
-        s = c.wrap_socket(socket.create_connection((address, 443), 5),
-                          server_hostname=name, session=session)
-    except ssl.SSLError as e:
-        print(name, "failed")
-        continue
-    s.sendall(f"GET / HTTP/1.1\\r\\nHost: {name}\\r\\n\\r\\n".encode())
-    status = s.recv(4096).split()[1].decode()
-    leaf = s.getpeercert()["subjectAltName"][0][1]
-    print(name, "resumed" if s.session_reused else "full", leaf, status)
-    session = session or s.session
-"""
-
-
-@claim("rows 95-97: a ticket is good for its own name alone; no renegotiation, no early data")
-def _():
-    _, s, server, origin = world()
-    host = "lab.example.com"
-    for other in (host, "ticket.lab.example.com"):
-        server.rules[other] = a(GOOD)
-    address = synthetic(s, host)
-    for version in ("TLSv1_2", "TLSv1_3"):
-        got = s.run(["python3", "-c", SESSION, address, s.ca, version, host,
-                     host, "ticket.lab.example.com", "denied.example.com"])
-        equal(got.ok().out.splitlines(), [
-            f"{host} full {host} 200", f"{host} resumed {host} 200",
-            "ticket.lab.example.com full ticket.lab.example.com 200",
-            "denied.example.com full denied.example.com 403"], version)
-    origin.forget()
-    ticket = f"{s.world.folder}/ticket"
-    early = s.world.file("early", f"GET /early HTTP/1.1\r\nHost: {host}\r\n\r\n")
-    client = (f"openssl s_client -connect {address}:443 -servername {host} "
-              f"-CAfile {s.ca}")
-    got = s.run(["sh", "-c", f"(printf 'GET / HTTP/1.0\\r\\nHost: {host}\\r\\n"
-                 f"\\r\\n') | {client} -tls1_3 -sess_out {ticket} -ign_eof"])
-    contains(got.both, "200 OK", repr(got))
-    got = s.run(["sh", "-c", f"{client} -tls1_3 -sess_in {ticket} "
-                 f"-early_data {early} </dev/null"])
-    contains(got.both, "Early data was not sent", repr(got))
-    got = s.run(["sh", "-c", f"echo R | {client} -tls1_2"])
-    contains(got.both, "no renegotiation", repr(got))
-    lacks(origin.seen(), b"/early")
-    # Another sandbox's gate has another key: it is a full handshake there.
-    two = _world["other"]
-    got = two.run(["sh", "-c", f"openssl s_client -connect "
-                   f"{synthetic(two, host)}:443 -servername {host} -CAfile "
-                   f"{two.ca} -tls1_3 -sess_in {ticket} </dev/null"])
-    contains(got.both, "New, TLSv1.3", repr(got))
 
 
 @claim("the world of the names ends and leaves nothing")

@@ -48,6 +48,7 @@ tapward_library(tapward_inspect
 		scan.c
 		stream.c
 		tls_ca.c
+		tls_context.c
 		tls_guest.c
 		tls_leaf.c
 		tls_origin.c

@@ -73,27 +73,16 @@ on_certificate(SSL *ssl, void *arg)
 static bool
 configure(SSL_CTX *c)
 {
-	/* Not const, since the macro that takes it casts that away. */
-	static char groups[] = "X25519:P-256:P-384";
-
 	/*
 	 * A request says how long it is, so an end without close_notify can
 	 * hide nothing; taken as an error it would stop the answer, too.
 	 */
 	(void)SSL_CTX_set_options(c,
-	    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-		SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
+	    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
 		SSL_OP_IGNORE_UNEXPECTED_EOF);
-	(void)SSL_CTX_set_mode(c,
-	    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-		SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	SSL_CTX_set_read_ahead(c, 1);
 	/* Tickets carry the session: nothing is kept here. */
 	(void)SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-	return SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1 &&
-	    SSL_CTX_set_cipher_list(c, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 &&
-	    SSL_CTX_set1_groups_list(c, groups) == 1 &&
-	    SSL_CTX_set_max_early_data(c, 0) == 1 &&
+	return SSL_CTX_set_max_early_data(c, 0) == 1 &&
 	    SSL_CTX_set_recv_max_early_data(c, 0) == 1 &&
 	    SSL_CTX_set_num_tickets(c, 1) == 1;
 }
@@ -101,7 +90,7 @@ configure(SSL_CTX *c)
 SSL_CTX *
 tls_guest_context(struct tls_state *t)
 {
-	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+	SSL_CTX *c = tls_context_new(TLS_server_method());
 
 	if (c == NULL || !configure(c)) {
 		ERR_clear_error();

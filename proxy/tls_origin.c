@@ -135,26 +135,19 @@ configure(SSL_CTX *c, struct roots *roots)
 {
 	static const uint8_t alpn[] = "\x02h2\x08http/1.1";
 
-	(void)SSL_CTX_set_options(c,
-	    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-	(void)SSL_CTX_set_mode(c,
-	    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-		SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	SSL_CTX_set_read_ahead(c, 1);
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
 	(void)SSL_CTX_set_session_cache_mode(c,
 	    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(c, on_session);
 	/* It returns 0 when it succeeds. */
-	return SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1 &&
-	    SSL_CTX_set_alpn_protos(c, alpn, sizeof(alpn) - 1) == 0 &&
+	return SSL_CTX_set_alpn_protos(c, alpn, sizeof(alpn) - 1) == 0 &&
 	    roots_use(roots, c) == 0;
 }
 
 SSL_CTX *
 tls_origin_context(struct tls_state *t)
 {
-	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+	SSL_CTX *c = tls_context_new(TLS_client_method());
 
 	if (c != NULL && configure(c, t->roots))
 		return c;

@@ -363,6 +363,37 @@ row_96_a_session_is_resumed_only_under_its_own_name(void **state)
 	SSL_CTX_sess_set_new_cb(f->guest_tls, NULL);
 }
 
+/*
+ * A guest that takes its session for one with early data: what it sends so is
+ * replayed by whoever saw it (RFC 8446 8), and is never taken for a request.
+ */
+static void
+row_95_early_data_reaches_nobody(void **state)
+{
+	struct fix *f = *state;
+	size_t written;
+
+	SSL_CTX_sess_set_new_cb(f->guest_tls, on_new_session);
+	(void)SSL_CTX_set_session_cache_mode(f->guest_tls,
+	    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	assert_false(resumes(f, "api.example.org", false));
+	assert_int_equal(SSL_SESSION_set_max_early_data(kept, 16384), 1);
+	fix_open_tls(f, "api.example.org");
+	assert_int_equal(SSL_set_session(f->guest.ssl, kept), 1);
+	assert_int_equal(SSL_write_early_data(f->guest.ssl, GET, strlen(GET),
+			     &written),
+	    1);
+	assert_int_equal(written, strlen(GET));
+	fix_until(f, f->is_closed || f->guest.is_shaken);
+	fix_settle(f);
+	assert_int_not_equal(SSL_get_early_data_status(f->guest.ssl),
+	    SSL_EARLY_DATA_ACCEPTED);
+	assert_int_equal(f->origin_count, 0);
+	SSL_CTX_sess_set_new_cb(f->guest_tls, NULL);
+	SSL_SESSION_free(kept);
+	kept = NULL;
+}
+
 /* --- the origin's side --- */
 
 static const struct {
@@ -512,6 +543,7 @@ main(void)
 		TEST(
 		    a_version_of_http_is_chosen_by_what_is_offered_and_allowed),
 		TEST(row_96_a_session_is_resumed_only_under_its_own_name),
+		TEST(row_95_early_data_reaches_nobody),
 		TEST(row_98_an_origin_that_does_not_verify_gets_no_byte),
 		TEST(an_origin_with_an_unknown_root_gets_no_byte),
 		TEST(a_session_with_an_origin_is_resumed),
