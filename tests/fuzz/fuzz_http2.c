@@ -57,8 +57,8 @@ same_but_apart(const struct http_fields *a, const struct http_fields *b)
 static void
 check_request(const struct http_fields *all, bool is_whole)
 {
+	static struct http_request a, b;
 	struct wr w = wr_init(buf, sizeof(buf));
-	struct http_request a, b;
 	struct span head;
 
 	if (http2_request_read(all, is_whole, &a) != HTTP_OK)
@@ -88,8 +88,8 @@ static void
 check_response(const struct http_fields *all, enum http_method asked,
     bool is_whole)
 {
+	static struct http_response a, b;
 	struct wr w = wr_init(buf, sizeof(buf));
-	struct http_response a, b;
 	struct span head;
 
 	if (http2_response_read(all, asked, is_whole, &a) != HTTP_OK)
@@ -115,8 +115,8 @@ check_response(const struct http_fields *all, enum http_method asked,
 static void
 check_trailers(const struct http_fields *all)
 {
+	static struct http_fields a, b;
 	struct wr w = wr_init(buf, sizeof(buf));
-	struct http_fields a, b;
 
 	if (http2_trailers_read(all, &a) != HTTP_OK)
 		return;
@@ -133,11 +133,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum http_method methods[] = { HTTP_METHOD_GET,
 		HTTP_METHOD_HEAD, HTTP_METHOD_OPTIONS, HTTP_METHOD_OTHER };
-	struct http_fields all = { .count = 0 };
+	static struct http_fields all;
 	struct rd r = rd_init(data, size);
 	uint8_t first = rd_u8(&r);
 	bool is_whole = (first & 4) != 0;
 
+	all.count = 0;
 	/* The cap is the caller's (h2_head_add()). */
 	while (rd_left(&r) > 0 && all.count < HTTP_FIELDS_MAX - 1) {
 		struct http_field *f = &all.at[all.count];
