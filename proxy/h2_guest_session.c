@@ -171,7 +171,7 @@ on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	struct h2_stream *s = ends ? find_stream(h, frame->hd.stream_id) : NULL;
 
 	(void)session;
-	h2_link_on_sent(&h->link, frame);
+	(void)h2_link_on_sent(&h->link, frame);
 	/* Our end of a stream is sent. */
 	if (s != NULL && !s->is_whole)
 		h2_guest_linger(h, s);

@@ -266,27 +266,37 @@ h2_link_read(struct h2_link *l)
 
 /* --- what goes --- */
 
-/*
- * Whatever made us reset a stream: a message that is none, a window, a length,
- * a frame out of place (CVE-2025-8671). The library tells of some of what it
- * finds only, but it sends for all.
- */
-void
-h2_link_on_sent(struct h2_link *l, const nghttp2_frame *frame)
+static bool
+is_fault(uint32_t error)
 {
-	if (frame->hd.type != NGHTTP2_RST_STREAM)
-		return;
-	switch (frame->rst_stream.error_code) {
+	switch (error) {
 	case NGHTTP2_NO_ERROR:
 	case NGHTTP2_CANCEL:
 	case NGHTTP2_INTERNAL_ERROR:
 		/* Our own doing. */
-		return;
+		return false;
 	default:
-		break;
+		return true;
 	}
+}
+
+/*
+ * Whatever made us reset a stream is counted: a message that is none, a window,
+ * a length, a frame out of place (CVE-2025-8671). The library tells of some of
+ * what it finds only, but it sends for all.
+ */
+bool
+h2_link_on_sent(struct h2_link *l, const nghttp2_frame *frame)
+{
+	if (frame->hd.type == NGHTTP2_GOAWAY &&
+	    is_fault(frame->goaway.error_code))
+		l->is_failed = true;
+	if (frame->hd.type != NGHTTP2_RST_STREAM ||
+	    !is_fault(frame->rst_stream.error_code))
+		return false;
 	if (glitch(l) != NGHTTP2_NO_ERROR)
 		break_off(l, NGHTTP2_ENHANCE_YOUR_CALM);
+	return true;
 }
 
 static bool

@@ -74,7 +74,10 @@ bool h2_link_is_in_head(const struct h2_link *l);
 /* Nothing will come or go any more. */
 bool h2_link_is_over(const struct h2_link *l);
 
-/* For the callback: this frame was sent. */
-void h2_link_on_sent(struct h2_link *l, const nghttp2_frame *frame);
+/*
+ * For the callback: this frame was sent. True: it resets a stream for what the
+ * peer did on it.
+ */
+bool h2_link_on_sent(struct h2_link *l, const nghttp2_frame *frame);
 
 #endif

@@ -120,19 +120,20 @@ fail_streams(struct h2_origin *c)
 
 	c->is_draining = true;
 	while ((o = TAILQ_FIRST(&c->streams)) != NULL) {
-		bool was_asked = o->state == ORIGIN_ASKED;
+		/* It is gone, and has not said a word of an answer. */
+		bool is_gone = o->state == ORIGIN_ASKED && !c->h2.is_failed;
 
 		h2_origin_detach(o);
 		/* What has come of it whole is still given. */
 		if (o->is_down_whole || o->x == NULL)
 			continue;
 		exchange_origin_failed(o->x,
-		    was_asked ? REASON_ORIGIN_UNREACHABLE : REASON_BAD_RESPONSE,
+		    is_gone ? REASON_ORIGIN_UNREACHABLE : REASON_BAD_RESPONSE,
 		    false,
 		    c->h2.is_failed ? "the origin broke HTTP/2"
 				    : "the origin closed the connection",
-		    was_asked && o->was_idle ? EXCHANGE_FATE_STALE
-					     : EXCHANGE_FATE_UNKNOWN);
+		    is_gone && o->was_idle ? EXCHANGE_FATE_STALE
+					   : EXCHANGE_FATE_UNKNOWN);
 	}
 }
 

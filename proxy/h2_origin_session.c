@@ -19,6 +19,9 @@
 static void
 fail(struct origin *o, const char *detail)
 {
+	/* Nothing more is asked of one that answers so. */
+	if (o->h2 != NULL)
+		o->h2->is_draining = true;
 	exchange_origin_failed(o->x, REASON_BAD_RESPONSE, false, detail,
 	    EXCHANGE_FATE_UNKNOWN);
 }
@@ -262,9 +265,14 @@ static int
 on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2_origin *c = arg;
+	struct origin *o = find(session, frame->hd.stream_id);
 
-	(void)session;
-	h2_link_on_sent(&c->h2, frame);
+	if (!h2_link_on_sent(&c->h2, frame))
+		return 0;
+	c->is_draining = true;
+	/* What has come whole is still given. */
+	if (o != NULL && !o->is_down_whole)
+		fail(o, "its answer breaks HTTP/2");
 	return 0;
 }
 

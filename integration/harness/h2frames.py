@@ -347,6 +347,13 @@ class Peer:
                 raise Closed
             self.buffer += part
 
+    def take(self, size, seconds=2):
+        """Bytes that are no frame: the preface. Raises as read()."""
+        self._fill(size, time.monotonic() + seconds)
+        taken = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return taken
+
     def read(self, seconds=2):
         """The next frame. Raises Silent or Closed, or the OSError of a cut."""
         end = time.monotonic() + seconds

@@ -37,7 +37,7 @@ on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 	struct one *one = arg;
 
 	(void)session;
-	h2_link_on_sent(&one->link, frame);
+	(void)h2_link_on_sent(&one->link, frame);
 	return 0;
 }
 
