@@ -82,6 +82,15 @@ take_ca_file(struct hostconf_parse *p, struct span v)
 }
 
 static const char *
+take_passthrough_ech(struct hostconf_parse *p, struct span v)
+{
+	p->c->passthrough_ech = span_is(v, "allow");
+	return p->c->passthrough_ech || span_is(v, "deny")
+	    ? NULL
+	    : "write allow or deny";
+}
+
+static const char *
 take_group(struct hostconf_parse *p, struct span v)
 {
 	if (!words_is_name(v) ||
@@ -166,7 +175,7 @@ static const struct key_row keys[] = {
 	{ "synthetic", HOSTCONF_NETWORK, false, NULL },
 	{ "resolver", HOSTCONF_UPSTREAM, true, hostconf_take_resolver },
 	{ "ca-file", HOSTCONF_UPSTREAM, false, take_ca_file },
-	{ "passthrough-ech", HOSTCONF_UPSTREAM, false, NULL },
+	{ "passthrough-ech", HOSTCONF_UPSTREAM, false, take_passthrough_ech },
 	{ "host", HOSTCONF_ADDRESS, true, hostconf_take_ahost },
 	{ "range", HOSTCONF_ADDRESS, true, hostconf_take_range },
 	{ "policy", HOSTCONF_CEILING, false, take_ceiling },

@@ -68,6 +68,7 @@ struct hostconf {
 	unsigned int resolver_count;
 	struct message_resolver resolvers[DIALLER_RESOLVERS_MAX];
 	char ca_file[HOSTCONF_PATH_SIZE];
+	bool passthrough_ech;
 	/* [address NAME] */
 	struct hostconf_address *addresses;
 	size_t address_count;

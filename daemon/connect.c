@@ -126,6 +126,7 @@ send_start(struct sandbox *s, int ca_fd)
 	struct message_gate_start m = {
 		.generation = s->state.generation,
 		.has_ceiling = has_ceiling,
+		.passthrough_ech = s->sv->config->host->passthrough_ech,
 		.limits = hostconf_gate_limits(s->sv->config->host),
 	};
 	uint8_t buf[512];

@@ -231,7 +231,9 @@ def odd_hellos():
                             + hellos.again(two, half)[5 + half:])
     sent["another message"] = b"\x16\3\1\0\4\2\0\0\0"
     sent["SSLv2"] = b"\x80\x2e\1\0\2\0\x15\0\0\0\x10" + bytes(40)
-    sent["SSLv3"] = two[:1] + b"\3\0" + two[3:]
+    sent["SSLv3"] = two[:9] + b"\3\0" + two[11:]
+    sent["SSLv3, its records too"] = two[:1] + b"\3\0" + two[3:9] + b"\3\0" + two[11:]
+    sent["TLS 1.1"] = two[:9] + b"\3\2" + two[11:]
     sent["HTTP"], sent["SSH"] = get(API), b"SSH-2.0-x\r\n"
     return sent
 

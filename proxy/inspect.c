@@ -36,6 +36,11 @@ on_done(void *arg)
 	struct inspect *i = arg;
 	struct conn *c = i->conn;
 
+	/* Some clients compare the certificate with one that they know. */
+	if (c->front == CONN_FRONT_TLS && !c->is_recorded)
+		c->detail =
+		    "no request after the handshake: a client that pins "
+		    "its certificate needs tls = passthrough";
 	/* Whatever there was to say has been said, or nobody is there. */
 	c->is_answered = true;
 	conn_close(c, REASON_NONE);

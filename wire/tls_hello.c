@@ -43,7 +43,8 @@ take_record(struct rd *r, bool is_first, size_t at, struct span *ret_fragment)
 	len = rd_u16(r);
 	if (!rd_ok(r))
 		return TLS_HELLO_MORE;
-	if (version < 0x0301 || version > 0x0303)
+	/* RFC 5246 E.1: {3, any}, since it says nothing of what is offered. */
+	if (version >> 8 != 3)
 		return is_first ? TLS_HELLO_NOT_TLS : TLS_HELLO_RECORD;
 	if (len == 0 || len > RECORD_MAX_BYTES)
 		return TLS_HELLO_RECORD;

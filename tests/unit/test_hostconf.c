@@ -49,6 +49,7 @@ everything_has_a_default_but_the_ceiling(void **state)
 	assert_int_equal(c->gateway_ip, 0x64400001);
 	assert_int_equal(c->prefix_len, 30);
 	assert_int_equal(c->resolver_count, 0);
+	assert_false(c->passthrough_ech);
 	assert_false(c->has_ceiling);
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		assert_int_equal(c->limits[i], limit_rows[i].standard);
@@ -83,6 +84,7 @@ all_sections_are_read(void **state)
 	    "[network]\npool = 0\nguest = 10.9.0.6/29\ngateway = 10.9.0.1\n"
 	    "[upstream]\nresolver = 127.0.0.53, 127.0.0.1:5353\n"
 	    "resolver = [::1]:53\nca-file = /tmp/ca.pem\n"
+	    "passthrough-ech = allow\n"
 	    "[address corp]\nhost = **.Corp.example, x.y.example\n"
 	    "range = 10.20.0.0/16, 127.0.0.9\n"
 	    "[ceiling]\npolicy = /etc/c.ini\n"
@@ -114,6 +116,7 @@ all_sections_are_read(void **state)
 	assert_int_equal(c->resolvers[1].address.bytes[3], 1);
 	assert_int_equal(c->resolvers[2].address.family, 6);
 	assert_string_equal(c->ca_file, "/tmp/ca.pem");
+	assert_true(c->passthrough_ech);
 	assert_int_equal(c->address_count, 1);
 	x = &c->addresses[0].exception;
 	assert_string_equal(x->hosts[0], "**.corp.example");
@@ -192,8 +195,11 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		{ "a key twice", NO_CEILING "[daemon]\ngroup = a\ngroup = b\n",
 		    "h.ini:5: group is given twice" },
 		{ "a key that is not enforced",
-		    NO_CEILING "[upstream]\npassthrough-ech = allow\n",
-		    "h.ini:4: passthrough-ech is not supported" },
+		    NO_CEILING "[network]\nsynthetic = 10.0.0.0/8\n",
+		    "h.ini:4: synthetic is not supported" },
+		{ "neither allow nor deny",
+		    NO_CEILING "[upstream]\npassthrough-ech = yes\n",
+		    "h.ini:4: passthrough-ech = yes: write allow or deny" },
 		{ "a relative path", NO_CEILING "[daemon]\nrun-dir = run\n",
 		    "h.ini:4: run-dir = run: write an absolute path" },
 		{ "a path with ..", NO_CEILING "[daemon]\nrun-dir = /a/../b\n",

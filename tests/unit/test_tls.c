@@ -219,6 +219,29 @@ an_alert_of_the_guest_is_named(void **state)
 }
 
 static void
+a_client_that_goes_after_the_handshake_may_pin(void **state)
+{
+	struct fix *f = *state;
+
+	fix_open_tls(f, "api.example.org");
+	fix_until(f, f->guest.is_shaken);
+	peer_drop(&f->guest);
+	fix_until(f, f->is_closed);
+	assert_int_equal(f->closed_why, REASON_NONE);
+	assert_non_null(strstr(f->closed_detail, "tls = passthrough"));
+	fix_close(f);
+
+	/* With a request it has a record of its own. */
+	fix_open_tls(f, "web.example.org");
+	peer_say(&f->guest,
+	    "GET / HTTP/1.1\r\nHost: other.example.org\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "\r\n\r\n"));
+	peer_drop(&f->guest);
+	fix_until(f, f->is_closed);
+	assert_string_equal(f->closed_detail, "");
+}
+
+static void
 old_versions_and_weak_ciphers_are_refused(void **state)
 {
 	struct fix *f = *state;
@@ -538,6 +561,7 @@ main(void)
 		TEST(row_99_the_cache_and_the_rate_of_new_names_are_bounded),
 		TEST(too_many_new_names_end_in_the_handshake),
 		TEST(an_alert_of_the_guest_is_named),
+		TEST(a_client_that_goes_after_the_handshake_may_pin),
 		TEST(old_versions_and_weak_ciphers_are_refused),
 		TEST(another_sni_than_was_judged_ends_the_handshake),
 		TEST(
