@@ -1,7 +1,8 @@
 /*
  * A guest that sends any frames. Property: whatever reaches an origin is one
- * canonical head of HTTP/1.1 that names the host which was judged in our
- * spelling; and what the guest is sent are whole frames.
+ * request of HTTP/1.1 behind the other, each head byte for byte the canonical
+ * one of what it says, with the host that was judged in our spelling; what the
+ * guest is sent are whole frames; and what it can make us keep is bounded.
  *
  * Input: one byte of how it is cut and what the origin answers, then the
  * bytes behind the preface.
@@ -12,9 +13,10 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
-#include "proxy/h2_guest.h"
-#include "proxy/pool.h"
+#include "proxy/h2_guest_private.h"
 #include "tests/unit/inspect_fixture.h"
+#include "wire/chunked.h"
+#include "wire/http_write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -79,26 +81,92 @@ begin(struct fix *f)
 	h2_guest_run(guest);
 }
 
+/* Byte for byte what we would write of what it says. */
 static void
-check_origin(struct peer *o)
+check_head(struct span head, const struct http_request *req)
 {
-	static const char host[] = "\r\nHost: a.example.org\r\n";
-	struct http_scan scan = { .at = 0 };
-	struct http_request req;
+	static char text[2 * HTTP_HEAD_MAX_BYTES];
+	struct wr w = wr_init(text, sizeof(text));
+
+	assert(req->form == HTTP_FORM_ORIGIN);
+	assert(span_is(req->path, "/") || span_is(req->path, "/x"));
+	assert(span_is(req->fields.at[0].name, "Host"));
+	assert(span_is(req->fields.at[0].value, "a.example.org"));
+	assert(!req->expects_continue && !req->has_upgrade);
+	http_write_request_line(&w, req->method, req->path, req->has_query,
+	    req->query);
+	for (size_t i = 0; i < req->fields.count; i++)
+		http_write_field(&w, req->fields.at[i].name,
+		    req->fields.at[i].value);
+	http_write_end(&w);
+	assert(wr_ok(&w));
+	assert(span_eq(head, (struct span){ w.buf, w.len }));
+}
+
+/* Takes the body off; false: it is not whole, and nothing is behind it. */
+static bool
+take_body(const struct http_request *req, struct span *in)
+{
+	struct chunked c = { .left = 0 };
+	enum chunked_status s = CHUNKED_DATA;
+	struct span data;
 	size_t len;
 
-	if (http_scan(&scan, (struct span){ o->in, o->in_len }, &len) !=
-	    HTTP_OK) {
-		/* A head is written whole, or not at all. */
-		assert(o->in_len == 0);
-		return;
+	if (req->framing == HTTP_FRAMING_CHUNKED) {
+		while (s == CHUNKED_DATA)
+			s = chunked_feed(&c, in, &data);
+		assert(s == CHUNKED_MORE || s == CHUNKED_DONE);
+		return s == CHUNKED_DONE;
 	}
-	assert(
-	    http_request_parse((struct span){ o->in, len }, &req) == HTTP_OK);
-	assert(req.form == HTTP_FORM_ORIGIN);
-	assert(span_is(req.path, "/") || span_is(req.path, "/x"));
-	assert(memmem(o->in, len, host, sizeof(host) - 1) != NULL);
-	assert(!req.expects_continue && !req.has_upgrade);
+	len = req->framing == HTTP_FRAMING_NONE ? 0 : req->length;
+	if (len > in->len)
+		return false;
+	in->ptr += len;
+	in->len -= len;
+	return true;
+}
+
+/* Requests of one kind, one behind the other, and nothing else. */
+static void
+check_origin(const struct peer *o)
+{
+	static struct http_request req;
+	struct span in = { o->in, o->in_len };
+
+	while (in.len > 0) {
+		struct http_scan scan = { .at = 0 };
+		struct span head = { in.ptr, 0 };
+
+		/* A head is written whole, or not at all. */
+		assert(http_scan(&scan, in, &head.len) == HTTP_OK);
+		assert(http_request_parse(head, &req) == HTTP_OK);
+		check_head(head, &req);
+		in.ptr += head.len;
+		in.len -= head.len;
+		if (!take_body(&req, &in))
+			return;
+	}
+}
+
+/* What a guest can make us keep. */
+static void
+check_bounds(const struct fix *f)
+{
+	const struct h2_stream *s;
+	size_t count = 0;
+
+	if (guest == NULL)
+		return;
+	assert(guest->link.out.size <= 4 * 65536);
+	TAILQ_FOREACH(s, &guest->streams, link)
+	{
+		count++;
+		assert(s->in.len <= H2_STREAM_WINDOW);
+		assert(s->out.len <= H2_STREAM_OUT_MAX + DENY_BODY_MAX);
+		assert(s->head.bytes <= f->gate.limits.head_max_bytes);
+		assert(s->trailers.bytes <= f->gate.limits.head_max_bytes);
+	}
+	assert(count == guest->stream_count && count <= H2_STREAMS_MAX);
 }
 
 static void
@@ -130,9 +198,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	peer_say(&f->guest, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 	peer_send(&f->guest, data + 1, size - 1);
 	fix_settle(f);
+	check_bounds(f);
 	for (size_t i = 0; i < f->origin_count; i++)
 		peer_say(&f->origins[i], answers[data[0] % 4]);
 	fix_settle(f);
+	check_bounds(f);
 	for (size_t i = 0; i < f->origin_count; i++)
 		check_origin(&f->origins[i]);
 	check_guest(&f->guest);
