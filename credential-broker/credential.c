@@ -17,14 +17,15 @@
 #include "wire/path.h"
 
 /* What an origin answers to these may hold the request, secret and all. */
-static const char *const refused_methods[] = { "TRACE", "OPTIONS", "CONNECT" };
+static const char *const refused_methods[] = { "TRACE", "TRACK", "OPTIONS",
+	"CONNECT" };
 
 static bool
 method_is_refused(const char *method)
 {
 	for (size_t i = 0;
 	     i < sizeof(refused_methods) / sizeof(refused_methods[0]); i++)
-		if (strcmp(method, refused_methods[i]) == 0)
+		if (span_is_case(span_of(method), refused_methods[i]))
 			return true;
 	return false;
 }

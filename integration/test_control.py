@@ -82,7 +82,7 @@ def restarts():
     return {p["role"]: p["restarts"] for p in json.loads(text)["processes"]}
 
 
-@claim("a member may list others' sandboxes, and nothing else of them")
+@claim("row 117: a member may list others' sandboxes, and nothing else of them")
 def _():
     _, s = world()
     got = member("""
@@ -97,7 +97,7 @@ print(json.dumps([status(m, u, b) for m, u, b in (
     contains(s.world.cli("show", s.name, "--json").ok().out, "running")
 
 
-@claim("no descriptor that a member passes leads into a namespace that is not its own")
+@claim("row 117: no descriptor that a member passes leads into a namespace that is not its own")
 def _():
     w, _ = world()
     got = member(f"""
@@ -117,7 +117,7 @@ print(json.dumps([create("vvv", "veth", [fd]) for fd in tries]
     equal(got, [403] * 5 + [400] * 10)
 
 
-@claim("no name, path or number of a member is more than a refusal; tapward-api lives through all of it")
+@claim("row 117: no name, path or number of a member is more than a refusal; tapward-api lives through all of it")
 def _():
     w, s = world()
     before = restarts()

@@ -114,7 +114,7 @@ def arrives(s, url, *argv):
     return origin.heads[0]
 
 
-@claim("a rule without a credential: the guest's own key, in any spelling, does not reach the host of one")
+@claim("row 108: a rule without a credential: the guest's own key, in any spelling, does not reach the host of one")
 def _():
     _, _, s = world()
     url = "https://named.example.com"
@@ -134,7 +134,7 @@ def _():
     assert "credential" not in record, record
 
 
-@claim("a credential that is granted and that the policy does not name keeps the guest's key out too")
+@claim("row 108: a credential that is granted and that the policy does not name keeps the guest's key out too")
 def _():
     _, _, s = world()
     head = arrives(s, "https://quiet.example.com/")
@@ -188,7 +188,7 @@ def gate_pid(w, s):
     return json.loads(w.cli("show", s.name, "--json").ok().out)["gate_pid"]
 
 
-@claim("a broker that stands still or is killed opens nothing, nor does a gate that is replaced")
+@claim("row 118: a broker that stands still or is killed opens nothing, nor does a gate that is replaced")
 def _():
     w, _, s = world()
     url = "https://named.example.com/files/a"

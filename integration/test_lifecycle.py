@@ -343,7 +343,7 @@ def _():
     s.reload(POLICY).ok()
 
 
-@claim("the broker stands still: credential-unavailable, never a bare request")
+@claim("row 118: the broker stands still: credential-unavailable, never a bare request")
 def _():
     w, s = world()
     # The origin echoes the token; the guest sees that it was there.

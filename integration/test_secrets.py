@@ -291,7 +291,7 @@ def family(w):
             for pid in memory.children(w.daemon.pid)}
 
 
-@claim("each way of applying puts the secret where the origin wants it, and only there")
+@claim("row 108: each way of applying puts the secret where the origin wants it, and only there")
 def _():
     w, s, _ = world()
     echo = _world["echo"]
@@ -396,7 +396,7 @@ def _():
     _world["echo"].over.set()
 
 
-@claim("a redirect to another allowed host: the guest follows, the secret stays behind")
+@claim("row 107: a redirect to another allowed host: the guest follows, the secret stays behind")
 def _():
     w, s, _ = world()
     plain = _world["plain"]
@@ -418,7 +418,7 @@ def _():
         clean(head, "a request to the host that is not bound")
 
 
-@claim("under traffic: no process but the broker and the granted sandbox's gate holds a byte of it")
+@claim("row 115: under traffic: no process but the broker and the granted sandbox's gate holds a byte of it")
 def _():
     w, s, other = world()
     steady = w.own(Steady(w, s, "bearer.example.com", "/hello"))
@@ -451,7 +451,7 @@ def _():
     return f"{len(seen)} processes, {looked >> 20} MiB searched"
 
 
-@claim("when the lease has ended the gate holds it no more")
+@claim("row 118: when the lease has ended the gate holds it no more")
 def _():
     w, s, _ = world()
     for name in APPLY:
@@ -470,7 +470,7 @@ def _():
         raise AssertionError(f"{e}: {last}") from e
 
 
-@claim("no core, no dump, no environment, no argument, no open file gives it away")
+@claim("row 115: no core, no dump, no environment, no argument, no open file gives it away")
 def _():
     w, s, _ = world()
     count = 0
@@ -498,7 +498,7 @@ def _():
     return f"{count} processes"
 
 
-@claim("no log, audit record, state file, command or packet of the guest holds it")
+@claim("rows 115, 116: no log, audit record, state file, command or packet of the guest holds it")
 def _():
     w, s, _ = world()
     s.curl("-v", "--trace-ascii", f"{w.folder}/trace",

@@ -172,7 +172,7 @@ ODD_LEASES = [
 ]
 
 
-@claim("leases that it was not granted, or for other than they are for: refused")
+@claim("rows 109, 117: leases that it was not granted, or for other than they are for: refused")
 def _():
     w, taken, victim = world()
     for credential, host, more in REFUSED_LEASES:
@@ -257,7 +257,7 @@ def costs_the_channel(which, data, fds=0):
             equal(taken.pid(), before, "the gate")
 
 
-@claim("packets that are not its to send cost it the channel, and nobody else anything")
+@claim("row 117: packets that are not its to send cost it the channel, and nobody else anything")
 def _():
     w, taken, victim = world()
     pids = service_pids(w)

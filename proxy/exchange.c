@@ -242,6 +242,10 @@ check(struct exchange *x, const struct http_request *req, const char **detail)
 		*detail = "the method is too long";
 		return REASON_BAD_REQUEST;
 	}
+	if (http_method_is_misspelt(req->method)) {
+		*detail = "a method is written in capitals";
+		return REASON_METHOD;
+	}
 	/* It echoes what it was sent, credentials too (RFC 9110 9.3.8). */
 	if (req->known_method == HTTP_METHOD_TRACE)
 		return REASON_METHOD;

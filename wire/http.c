@@ -129,26 +129,39 @@ http_name_is_bent(struct span name)
 	    http_name_is_reserved(name);
 }
 
+static const struct {
+	const char *name;
+	enum http_method method;
+} methods[] = {
+	{ "GET", HTTP_METHOD_GET },
+	{ "HEAD", HTTP_METHOD_HEAD },
+	{ "POST", HTTP_METHOD_OTHER },
+	{ "PUT", HTTP_METHOD_PUT },
+	{ "PATCH", HTTP_METHOD_OTHER },
+	{ "DELETE", HTTP_METHOD_DELETE },
+	{ "OPTIONS", HTTP_METHOD_OPTIONS },
+	{ "TRACE", HTTP_METHOD_TRACE },
+	{ "TRACK", HTTP_METHOD_TRACE }, /* as IIS calls it */
+	{ "CONNECT", HTTP_METHOD_CONNECT },
+};
+#define METHODS (sizeof(methods) / sizeof(methods[0]))
+
 enum http_method
 http_method_find(struct span method)
 {
-	static const struct {
-		const char *name;
-		enum http_method method;
-	} rows[] = {
-		{ "GET", HTTP_METHOD_GET },
-		{ "HEAD", HTTP_METHOD_HEAD },
-		{ "PUT", HTTP_METHOD_PUT },
-		{ "DELETE", HTTP_METHOD_DELETE },
-		{ "OPTIONS", HTTP_METHOD_OPTIONS },
-		{ "TRACE", HTTP_METHOD_TRACE },
-		{ "CONNECT", HTTP_METHOD_CONNECT },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (span_is(method, rows[i].name))
-			return rows[i].method;
+	for (size_t i = 0; i < METHODS; i++)
+		if (span_is(method, methods[i].name))
+			return methods[i].method;
 	return HTTP_METHOD_OTHER;
+}
+
+bool
+http_method_is_misspelt(struct span method)
+{
+	for (size_t i = 0; i < METHODS; i++)
+		if (span_is_case(method, methods[i].name))
+			return !span_is(method, methods[i].name);
+	return false;
 }
 
 bool

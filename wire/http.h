@@ -197,6 +197,11 @@ void http_trailers_keep(struct http_fields *f);
 bool http_takes_trailers(const struct http_fields *f);
 
 enum http_method http_method_find(struct span method);
+/*
+ * One of those that everybody knows, in another case: by RFC 9110 9.1 another
+ * method, which many servers take for the same.
+ */
+bool http_method_is_misspelt(struct span method);
 /* Is twice the same as once (RFC 9110 9.2.2)? */
 bool http_method_is_idempotent(enum http_method m);
 /* The i-th (from 0) field of this name, without case; NULL past the last. */

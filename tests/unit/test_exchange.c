@@ -479,14 +479,20 @@ websocket_is_refused_and_other_upgrades_are_not_seen(void **state)
 }
 
 static void
-row_104_trace_is_refused(void **state)
+row_104_trace_is_refused_and_what_a_server_may_take_for_it(void **state)
 {
+	static const char *const methods[] = { "TRACE", "trace", "TRACK",
+		"head" };
 	struct fix *f = *state;
 
-	fix_open_http(f);
-	peer_say(&f->guest, "TRACE / HTTP/1.1\r\n" HOST "\r\n");
-	fix_until(f, peer_has(&f->guest, "Tapward-Reason: method\r\n"));
-	assert_int_equal(f->origin_count, 0);
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		fix_open_http(f);
+		peer_say(&f->guest, methods[i]);
+		peer_say(&f->guest, " / HTTP/1.1\r\n" HOST "\r\n");
+		fix_until(f, peer_has(&f->guest, "Tapward-Reason: method\r\n"));
+		assert_int_equal(f->origin_count, 0);
+		fix_close(f);
+	}
 }
 
 /* What an origin is told to read instead is judged, or not sent on. */
@@ -589,7 +595,8 @@ main(void)
 		TEST(a_refused_head_has_no_body),
 		TEST(what_is_no_head_is_answered_whole_after_a_head_request),
 		TEST(websocket_is_refused_and_other_upgrades_are_not_seen),
-		TEST(row_104_trace_is_refused),
+		TEST(
+		    row_104_trace_is_refused_and_what_a_server_may_take_for_it),
 		TEST(a_method_in_a_field_is_judged_too),
 		TEST(a_field_names_no_other_host_or_path),
 		TEST(row_58_a_head_is_bounded),

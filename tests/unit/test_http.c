@@ -211,6 +211,36 @@ sees_through_underscores(void **state)
 	assert_false(http_name_is_reserved(span_of("my_header")));
 }
 
+/* Rows 50, 104: by the letter "trace" is an extension, to a server TRACE. */
+static void
+tells_a_method_that_is_misspelt(void **state)
+{
+	static const struct {
+		const char *method;
+		bool want;
+	} rows[] = {
+		{ "GET", false },
+		{ "get", true },
+		{ "Post", true },
+		{ "patch", true },
+		{ "trace", true },
+		{ "TRACK", false },
+		{ "tRACK", true },
+		{ "GETX", false },
+		{ "PROPFIND", false },
+		{ "propfind", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++)
+		row_equal(rows[i].method,
+		    http_method_is_misspelt(span_of(rows[i].method)),
+		    rows[i].want);
+	assert_int_equal(http_method_find(span_of("TRACK")), HTTP_METHOD_TRACE);
+	assert_int_equal(http_method_find(span_of("trace")), HTTP_METHOD_OTHER);
+}
+
 static void
 writes_one_canonical_head(void **state)
 {
@@ -323,6 +353,7 @@ main(void)
 		cmocka_unit_test(is_total_over_what_is_no_head),
 		cmocka_unit_test(drops_what_one_connection_owns),
 		cmocka_unit_test(sees_through_underscores),
+		cmocka_unit_test(tells_a_method_that_is_misspelt),
 		cmocka_unit_test(writes_one_canonical_head),
 		cmocka_unit_test(refuses_to_write_a_part_that_ends_its_line),
 		cmocka_unit_test(says_each_outcome_in_words_of_its_own),
