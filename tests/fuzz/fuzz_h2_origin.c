@@ -299,7 +299,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f->dial_refusal = REASON_TIMEOUT;
 	connect_origin(f);
 	for (size_t i = 0; i < 2; i++) {
-		size_t what = (data[0] >> i) % 4;
+		size_t what = (size_t)(data[0] >> i) % 4;
 
 		a[i].takes = (data[0] & 8) != 0 ? 3 : SIZE_MAX;
 		a[i].is_head = what == 1;
