@@ -51,7 +51,7 @@ frame_link_read(struct frame_link *l)
 	ssize_t n;
 
 	to_front(l->in, &l->in_at, l->in_len);
-	if (l->in_len == FRAME_LINK_BYTES)
+	if (!frame_link_can_read(l))
 		return -ENOBUFS;
 	do
 		n = read(l->fd, l->in + l->in_len,
@@ -63,6 +63,12 @@ frame_link_read(struct frame_link *l)
 		return -EPIPE;
 	l->in_len += (size_t)n;
 	return 0;
+}
+
+bool
+frame_link_can_read(const struct frame_link *l)
+{
+	return l->in_len < FRAME_LINK_BYTES;
 }
 
 static enum frame_fault

@@ -36,6 +36,8 @@ void frame_link_done(struct frame_link *l);
  * closed; or another -errno.
  */
 int frame_link_read(struct frame_link *l);
+/* There is room for more: frame_link_read() would not say -ENOBUFS. */
+bool frame_link_can_read(const struct frame_link *l);
 /*
  * The first whole frame, which is taken; it borrows until the next
  * frame_link_read(). *ret_has is false when there is none. A fault is final.

@@ -75,6 +75,9 @@ struct mux_hooks {
 	 * once; may be NULL.
 	 */
 	void (*on_drained)(void *arg);
+	/* 0: MUX_ANSWER_MS and MUX_STALL_MS. For tests, which do not wait. */
+	uint32_t answer_ms;
+	uint32_t stall_ms;
 };
 
 /*
