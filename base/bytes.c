@@ -297,38 +297,11 @@ wr_patch_u16(struct wr *w, size_t at, uint16_t v)
 	w->buf[at + 1] = (uint8_t)(v & 0xff);
 }
 
-struct span
-span_of(const char *s)
-{
-	return (struct span){ (const uint8_t *)s, strlen(s) };
-}
-
 bool
-span_eq(struct span a, struct span b)
+bytes_eq_case(const uint8_t *a, const uint8_t *b, size_t len)
 {
-	return a.len == b.len &&
-	    (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
-
-bool
-span_eq_case(struct span a, struct span b)
-{
-	if (a.len != b.len)
-		return false;
-	for (size_t i = 0; i < a.len; i++)
-		if (ascii_lower(a.ptr[i]) != ascii_lower(b.ptr[i]))
+	for (size_t i = 0; i < len; i++)
+		if (ascii_lower(a[i]) != ascii_lower(b[i]))
 			return false;
 	return true;
-}
-
-bool
-span_is(struct span a, const char *s)
-{
-	return span_eq(a, span_of(s));
-}
-
-bool
-span_is_case(struct span a, const char *s)
-{
-	return span_eq_case(a, span_of(s));
 }

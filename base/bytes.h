@@ -13,12 +13,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A borrowed run of bytes; not NUL-terminated. ptr may be NULL if len is 0. */
 struct span {
 	const uint8_t *ptr;
 	size_t len;
 };
+
+/* Initializes a span of a static table from a string literal. */
+#define SPAN(literal)                                                          \
+	{                                                                      \
+		(const uint8_t *)(literal), sizeof(literal) - 1                \
+	}
 
 struct rd {
 	const uint8_t *at;
@@ -83,11 +90,44 @@ __attribute__((format(printf, 2, 3))) void wr_fmt(struct wr *w, const char *fmt,
 /* Overwrites two bytes written before, at offset at: for a length. */
 void wr_patch_u16(struct wr *w, size_t at, uint16_t v);
 
-struct span span_of(const char *s);
-bool span_eq(struct span a, struct span b);
-/* ASCII letters compare without case (RFC 9110 5.1, RFC 4343). */
-bool span_eq_case(struct span a, struct span b);
-bool span_is(struct span a, const char *s);
-bool span_is_case(struct span a, const char *s);
+/* Of len bytes each: ASCII letters compare without case. */
+bool bytes_eq_case(const uint8_t *a, const uint8_t *b, size_t len);
+
+/*
+ * These are here so that lengths are compared without a call, and the length
+ * of a literal is known to the compiler: each field of a head is held against
+ * dozens of names, nearly all of another length.
+ */
+static inline struct span
+span_of(const char *s)
+{
+	return (struct span){ (const uint8_t *)s, strlen(s) };
+}
+
+static inline bool
+span_eq(struct span a, struct span b)
+{
+	return a.len == b.len &&
+	    (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+/* RFC 9110 5.1, RFC 4343. */
+static inline bool
+span_eq_case(struct span a, struct span b)
+{
+	return a.len == b.len && bytes_eq_case(a.ptr, b.ptr, a.len);
+}
+
+static inline bool
+span_is(struct span a, const char *s)
+{
+	return span_eq(a, span_of(s));
+}
+
+static inline bool
+span_is_case(struct span a, const char *s)
+{
+	return span_eq_case(a, span_of(s));
+}
 
 #endif

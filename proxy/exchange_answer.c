@@ -18,8 +18,8 @@ is_withheld(const struct exchange *x, struct span name)
 	    span_is_case(name, "proxy-status"))
 		return true;
 	return x->has_credential &&
-	    (http_name_aliases(name, "set-cookie") ||
-		http_name_aliases(name, "set-cookie2"));
+	    (http_name_aliases(name, span_of("set-cookie")) ||
+		http_name_aliases(name, span_of("set-cookie2")));
 }
 
 /* False: a field that goes on holds the credential. */

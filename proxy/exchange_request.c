@@ -137,8 +137,8 @@ static bool
 is_for_the_scan(struct span name)
 {
 	return span_is_case(name, "accept-encoding") ||
-	    http_name_aliases(name, "range") ||
-	    http_name_aliases(name, "if-range");
+	    http_name_aliases(name, span_of("range")) ||
+	    http_name_aliases(name, span_of("if-range"));
 }
 
 static bool

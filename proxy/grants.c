@@ -154,7 +154,7 @@ static bool
 names(const struct grant *row, const char *at, struct span name)
 {
 	for (unsigned int i = 0; i < row->name_count; i++) {
-		if (http_name_aliases(name, at))
+		if (http_name_aliases(name, span_of(at)))
 			return true;
 		at += strlen(at) + 1;
 	}

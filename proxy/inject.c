@@ -17,35 +17,35 @@
  * kinds takes a key, so that a guest cannot bring an account of its own to a
  * host that it is let in to with ours.
  */
-static const char *const stripped[] = {
-	"authorization",
-	"proxy-authorization",
-	"cookie",
-	"x-api-key",
-	"api-key",
-	"apikey",
-	"x-apikey",
-	"x-auth-token",
-	"x-auth-key",
-	"x-access-token",
-	"x-token",
-	"private-token",
-	"job-token",
-	"deploy-token",
-	"x-gitlab-token",
-	"x-github-token",
-	"x-nuget-apikey",
-	"npm-auth-token",
-	"npm-session",
-	"npm-otp",
-	"otp",
-	"x-goog-api-key",
-	"x-amz-security-token",
-	"x-registry-auth",
-	"x-jfrog-art-api",
-	"x-vault-token",
-	"x-figma-token",
-	"x-csrf-token",
+static const struct span stripped[] = {
+	SPAN("authorization"),
+	SPAN("proxy-authorization"),
+	SPAN("cookie"),
+	SPAN("x-api-key"),
+	SPAN("api-key"),
+	SPAN("apikey"),
+	SPAN("x-apikey"),
+	SPAN("x-auth-token"),
+	SPAN("x-auth-key"),
+	SPAN("x-access-token"),
+	SPAN("x-token"),
+	SPAN("private-token"),
+	SPAN("job-token"),
+	SPAN("deploy-token"),
+	SPAN("x-gitlab-token"),
+	SPAN("x-github-token"),
+	SPAN("x-nuget-apikey"),
+	SPAN("npm-auth-token"),
+	SPAN("npm-session"),
+	SPAN("npm-otp"),
+	SPAN("otp"),
+	SPAN("x-goog-api-key"),
+	SPAN("x-amz-security-token"),
+	SPAN("x-registry-auth"),
+	SPAN("x-jfrog-art-api"),
+	SPAN("x-vault-token"),
+	SPAN("x-figma-token"),
+	SPAN("x-csrf-token"),
 };
 
 bool
@@ -61,10 +61,10 @@ bool
 inject_is_stripped_by(const struct message_lease *lease, struct span name)
 {
 	if (lease->apply == LEASE_APPLY_HEADER &&
-	    http_name_aliases(name, lease->field))
+	    http_name_aliases(name, span_of(lease->field)))
 		return true;
 	for (unsigned int i = 0; i < lease->strip_count; i++)
-		if (http_name_aliases(name, lease->strip[i]))
+		if (http_name_aliases(name, span_of(lease->strip[i])))
 			return true;
 	return false;
 }

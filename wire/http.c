@@ -22,67 +22,67 @@ enum {
  * on. Each is reserved: no alias of it is let through.
  */
 static const struct {
-	const char *name;
+	struct span name;
 	unsigned int flags;
 } name_rows[] = {
-	{ "Connection", NAME_HOP },
-	{ "Keep-Alive", NAME_HOP },
-	{ "Proxy-Authenticate", NAME_HOP },
-	{ "Proxy-Authentication-Info", NAME_HOP },
-	{ "Proxy-Authorization", NAME_HOP },
-	{ "Proxy-Connection", NAME_HOP },
-	{ "TE", NAME_HOP },
-	{ "Trailer", NAME_HOP },
-	{ "Transfer-Encoding", NAME_HOP },
-	{ "Upgrade", NAME_HOP },
-	{ "HTTP2-Settings", NAME_HOP },
+	{ SPAN("Connection"), NAME_HOP },
+	{ SPAN("Keep-Alive"), NAME_HOP },
+	{ SPAN("Proxy-Authenticate"), NAME_HOP },
+	{ SPAN("Proxy-Authentication-Info"), NAME_HOP },
+	{ SPAN("Proxy-Authorization"), NAME_HOP },
+	{ SPAN("Proxy-Connection"), NAME_HOP },
+	{ SPAN("TE"), NAME_HOP },
+	{ SPAN("Trailer"), NAME_HOP },
+	{ SPAN("Transfer-Encoding"), NAME_HOP },
+	{ SPAN("Upgrade"), NAME_HOP },
+	{ SPAN("HTTP2-Settings"), NAME_HOP },
 
-	{ "Host", NAME_OWN },
-	{ "Content-Length", NAME_OWN },
-	{ "Expect", NAME_OWN },
+	{ SPAN("Host"), NAME_OWN },
+	{ SPAN("Content-Length"), NAME_OWN },
+	{ SPAN("Expect"), NAME_OWN },
 
-	{ "Authorization", NAME_PROTECTED },
-	{ "Cookie", NAME_PROTECTED },
-	{ "Set-Cookie", NAME_PROTECTED },
-	{ "X-Api-Key", NAME_PROTECTED },
-	{ "Api-Key", NAME_PROTECTED },
-	{ "X-Auth-Token", NAME_PROTECTED },
-	{ "X-Vault-Token", NAME_PROTECTED },
-	{ "X-Amz-Security-Token", NAME_PROTECTED },
-	{ "X-Goog-Api-Key", NAME_PROTECTED },
-	{ "Private-Token", NAME_PROTECTED },
-	{ "Job-Token", NAME_PROTECTED },
-	{ "Deploy-Token", NAME_PROTECTED },
-	{ "X-Forwarded-For", NAME_PROTECTED },
-	{ "X-Forwarded-Proto", NAME_PROTECTED },
-	{ "Content-Encoding", NAME_PROTECTED },
-	{ "Content-Type", NAME_PROTECTED },
-	{ "Content-Range", NAME_PROTECTED },
-	{ "Range", NAME_PROTECTED },
-	{ "Accept-Encoding", NAME_PROTECTED },
-	{ "Cache-Control", NAME_PROTECTED },
-	{ "Vary", NAME_PROTECTED },
-	{ "Location", NAME_PROTECTED },
-	{ "WWW-Authenticate", NAME_PROTECTED },
-	{ "Date", NAME_PROTECTED },
+	{ SPAN("Authorization"), NAME_PROTECTED },
+	{ SPAN("Cookie"), NAME_PROTECTED },
+	{ SPAN("Set-Cookie"), NAME_PROTECTED },
+	{ SPAN("X-Api-Key"), NAME_PROTECTED },
+	{ SPAN("Api-Key"), NAME_PROTECTED },
+	{ SPAN("X-Auth-Token"), NAME_PROTECTED },
+	{ SPAN("X-Vault-Token"), NAME_PROTECTED },
+	{ SPAN("X-Amz-Security-Token"), NAME_PROTECTED },
+	{ SPAN("X-Goog-Api-Key"), NAME_PROTECTED },
+	{ SPAN("Private-Token"), NAME_PROTECTED },
+	{ SPAN("Job-Token"), NAME_PROTECTED },
+	{ SPAN("Deploy-Token"), NAME_PROTECTED },
+	{ SPAN("X-Forwarded-For"), NAME_PROTECTED },
+	{ SPAN("X-Forwarded-Proto"), NAME_PROTECTED },
+	{ SPAN("Content-Encoding"), NAME_PROTECTED },
+	{ SPAN("Content-Type"), NAME_PROTECTED },
+	{ SPAN("Content-Range"), NAME_PROTECTED },
+	{ SPAN("Range"), NAME_PROTECTED },
+	{ SPAN("Accept-Encoding"), NAME_PROTECTED },
+	{ SPAN("Cache-Control"), NAME_PROTECTED },
+	{ SPAN("Vary"), NAME_PROTECTED },
+	{ SPAN("Location"), NAME_PROTECTED },
+	{ SPAN("WWW-Authenticate"), NAME_PROTECTED },
+	{ SPAN("Date"), NAME_PROTECTED },
 
 	/* RFC 7239, and what servers behind others look at first. */
-	{ "Forwarded", NAME_TARGET },
-	{ "X-Forwarded-Host", NAME_TARGET },
-	{ "X-Forwarded-Server", NAME_TARGET },
-	{ "X-Forwarded-Path", NAME_TARGET },
-	{ "X-Forwarded-Prefix", NAME_TARGET },
-	{ "X-Forwarded-Uri", NAME_TARGET },
-	{ "X-Host", NAME_TARGET },
-	{ "X-HTTP-Host-Override", NAME_TARGET },
-	{ "X-Original-Host", NAME_TARGET },
-	{ "X-Original-Uri", NAME_TARGET },
-	{ "X-Original-Url", NAME_TARGET },
-	{ "X-Rewrite-Url", NAME_TARGET },
+	{ SPAN("Forwarded"), NAME_TARGET },
+	{ SPAN("X-Forwarded-Host"), NAME_TARGET },
+	{ SPAN("X-Forwarded-Server"), NAME_TARGET },
+	{ SPAN("X-Forwarded-Path"), NAME_TARGET },
+	{ SPAN("X-Forwarded-Prefix"), NAME_TARGET },
+	{ SPAN("X-Forwarded-Uri"), NAME_TARGET },
+	{ SPAN("X-Host"), NAME_TARGET },
+	{ SPAN("X-HTTP-Host-Override"), NAME_TARGET },
+	{ SPAN("X-Original-Host"), NAME_TARGET },
+	{ SPAN("X-Original-Uri"), NAME_TARGET },
+	{ SPAN("X-Original-Url"), NAME_TARGET },
+	{ SPAN("X-Rewrite-Url"), NAME_TARGET },
 
-	{ "X-HTTP-Method", NAME_METHOD | NAME_PROTECTED },
-	{ "X-HTTP-Method-Override", NAME_METHOD | NAME_PROTECTED },
-	{ "X-Method-Override", NAME_METHOD | NAME_PROTECTED },
+	{ SPAN("X-HTTP-Method"), NAME_METHOD | NAME_PROTECTED },
+	{ SPAN("X-HTTP-Method-Override"), NAME_METHOD | NAME_PROTECTED },
+	{ SPAN("X-Method-Override"), NAME_METHOD | NAME_PROTECTED },
 };
 
 #define NAME_ROWS (sizeof(name_rows) / sizeof(name_rows[0]))
@@ -91,25 +91,24 @@ static unsigned int
 flags_of(struct span name)
 {
 	for (size_t i = 0; i < NAME_ROWS; i++)
-		if (span_is_case(name, name_rows[i].name))
+		if (span_eq_case(name, name_rows[i].name))
 			return name_rows[i].flags;
 	return 0;
 }
 
-bool
-http_name_aliases(struct span name, const char *of)
+/* As '-', in lower case. */
+static uint8_t
+plain(uint8_t c)
 {
-	struct span want = span_of(of);
+	return c == '_' ? '-' : ascii_lower(c);
+}
 
-	if (name.len != want.len)
-		return false;
-	for (size_t i = 0; i < name.len; i++) {
-		uint8_t is = name.ptr[i] == '_' ? '-' : name.ptr[i];
-		uint8_t be = want.ptr[i] == '_' ? '-' : want.ptr[i];
-
-		if (ascii_lower(is) != ascii_lower(be))
+bool
+http_bytes_alias(const uint8_t *name, const uint8_t *of, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (plain(name[i]) != plain(of[i]))
 			return false;
-	}
 	return true;
 }
 

@@ -208,7 +208,12 @@ bool http_method_is_idempotent(enum http_method m);
 const struct http_field *http_field_find(const struct http_fields *f,
     const char *name, size_t i);
 /* Equal without case and with '_' for '-': as a CGI origin reads names. */
-bool http_name_aliases(struct span name, const char *of);
+bool http_bytes_alias(const uint8_t *name, const uint8_t *of, size_t len);
+static inline bool
+http_name_aliases(struct span name, struct span of)
+{
+	return name.len == of.len && http_bytes_alias(name.ptr, of.ptr, of.len);
+}
 /*
  * Is it, or an alias of it, a name that framing, host, a credential or a
  * verdict hangs on? A head that spells one with '_' is refused (HTTP_ALIAS).
