@@ -35,6 +35,7 @@ struct dialler_connect {
 	unsigned int open;
 	int last_err;
 	struct address last_address;
+	struct attempt *winner; /* connected, not handed on yet; or NULL */
 	struct event *timer;
 	dialler_connected *done;
 	void *arg;
@@ -64,12 +65,19 @@ fill_sockaddr(const struct address *a, uint16_t port, union any_address *ret)
 }
 
 static void
+attempt_unwatch(struct attempt *t)
+{
+	if (t->event != NULL)
+		event_free(t->event);
+	t->event = NULL;
+}
+
+static void
 attempt_drop(struct attempt *t)
 {
 	if (t->fd == -1)
 		return;
-	event_free(t->event);
-	t->event = NULL;
+	attempt_unwatch(t);
 	fd_close(&t->fd);
 	t->connect->open--;
 }
@@ -99,37 +107,45 @@ connect_finish(struct dialler_connect *c, int fd, int err,
 }
 
 static void
-attempt_failed(struct attempt *t, int err)
+note_failure(struct attempt *t, int err)
 {
 	t->connect->last_err = err;
 	t->connect->last_address = t->address;
+}
+
+static void
+attempt_failed(struct attempt *t, int err)
+{
+	note_failure(t, err);
 	attempt_drop(t);
 }
 
 static void connect_go_on(struct dialler_connect *c);
 
+static void
+attempt_won(struct attempt *t)
+{
+	attempt_unwatch(t);
+	t->connect->open--;
+	connect_finish(t->connect, steal_fd(&t->fd), 0, &t->address);
+}
+
 /*
- * What came of the connect(). One that succeeded is asked for again, since only
- * that tells the socket so: until then the kernel takes it for one that is on
- * its way, and lets whoever holds it make it anew, to elsewhere, once the
- * connection has ended (a send with MSG_FASTOPEN).
+ * What came of the connect(): 0, EALREADY when it is still on its way, or why
+ * it failed. It is a second connect() that tells, since only that tells the
+ * socket, too: until then the kernel takes it for one that is on its way, and
+ * lets whoever holds it make it anew, to elsewhere, once the connection has
+ * ended (a send with MSG_FASTOPEN).
  */
 static int
 attempt_result(const struct attempt *t)
 {
 	union any_address sa;
-	socklen_t len;
-	int err = 0;
+	const socklen_t len = fill_sockaddr(&t->address, t->connect->port, &sa);
 
-	len = sizeof(err);
-	if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &err, &len) == -1)
-		return errno;
-	if (err != 0)
-		return err;
-	len = fill_sockaddr(&t->address, t->connect->port, &sa);
-	if (connect(t->fd, &sa.any, len) == -1 && errno != EISCONN)
-		return errno;
-	return 0;
+	if (connect(t->fd, &sa.any, len) == 0 || errno == EISCONN)
+		return 0;
+	return errno;
 }
 
 static void
@@ -141,15 +157,12 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (err != 0) {
-		attempt_failed(t, err);
-		connect_go_on(c);
+	if (err == 0) {
+		attempt_won(t);
 		return;
 	}
-	event_free(t->event);
-	t->event = NULL;
-	c->open--;
-	connect_finish(c, steal_fd(&t->fd), 0, &t->address);
+	attempt_failed(t, err);
+	connect_go_on(c);
 }
 
 /* A socket on its way to the address, or -errno. */
@@ -173,26 +186,42 @@ socket_towards(const struct address *a, uint16_t port, int *ret_fd)
 	return 0;
 }
 
+/* 0 or ENOMEM. */
+static int
+attempt_watch(struct attempt *t)
+{
+	t->event = event_new(t->connect->base, t->fd, EV_WRITE, on_writable, t);
+	if (t->event == NULL || event_add(t->event, NULL) == -1)
+		return ENOMEM;
+	return 0;
+}
+
+/*
+ * A connection to an address of this machine, or of a namespace of it, is
+ * there when connect() returns: then there is nothing to wait for. For others
+ * the question costs a tenth of what the wait does.
+ */
 static void
 attempt_start(struct attempt *t)
 {
-	int rc = socket_towards(&t->address, t->connect->port, &t->fd);
+	const int rc = socket_towards(&t->address, t->connect->port, &t->fd);
+	int err;
 
 	if (rc != 0) {
-		t->connect->last_err = -rc;
-		t->connect->last_address = t->address;
-		return;
-	}
-	t->event = event_new(t->connect->base, t->fd, EV_WRITE, on_writable, t);
-	if (t->event == NULL || event_add(t->event, NULL) == -1) {
-		t->connect->last_err = ENOMEM;
-		if (t->event != NULL)
-			event_free(t->event);
-		t->event = NULL;
-		fd_close(&t->fd);
+		note_failure(t, -rc);
 		return;
 	}
 	t->connect->open++;
+	err = attempt_result(t);
+	if (err == 0) {
+		t->connect->winner = t;
+		event_active(t->connect->timer, EV_TIMEOUT, 0);
+		return;
+	}
+	if (err == EALREADY)
+		err = attempt_watch(t);
+	if (err != 0)
+		attempt_failed(t, err);
 }
 
 static void
@@ -217,6 +246,8 @@ connect_go_on(struct dialler_connect *c)
 
 	while (c->begun < c->count && c->open == open)
 		attempt_start(&c->attempts[c->begun++]);
+	if (c->winner != NULL)
+		return; /* the timer's callback is on its way */
 	if (c->open == 0)
 		connect_finish(c, -1, c->last_err, &c->last_address);
 	else
@@ -230,7 +261,9 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (clock_mono_ms() >= c->deadline_ms)
+	if (c->winner != NULL)
+		attempt_won(c->winner);
+	else if (clock_mono_ms() >= c->deadline_ms)
 		connect_finish(c, -1, ETIMEDOUT, &c->attempts[0].address);
 	else
 		connect_go_on(c);
@@ -264,7 +297,7 @@ dialler_connect_start(struct event_base *base,
 	attempt_start(&c->attempts[c->begun++]);
 	if (c->open == 0)
 		event_active(c->timer, EV_TIMEOUT, 0);
-	else
+	else if (c->winner == NULL)
 		set_timer(c);
 	return c;
 }

@@ -158,38 +158,70 @@ does_not_wait_for_an_address_that_is_silent(void **state)
 	event_base_free(r.base);
 }
 
-/* Whoever gets it could else use it to go elsewhere once it has ended. */
+/* Its other end resets it; whoever holds it then tries to use it again. */
+static void
+assert_cannot_be_made_anew(int fd, int listener)
+{
+	const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+		.sin_port = htons(port_of(listener)) };
+	const int end = accept(listener, NULL, NULL);
+	char c;
+
+	assert_int_equal(setsockopt(end, SOL_SOCKET, SO_LINGER, &now,
+			     sizeof(now)),
+	    0);
+	(void)close(end);
+	assert_int_equal(recv(fd, &c, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	assert_int_equal(inet_pton(AF_INET, "127.0.0.5", &sa.sin_addr), 1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(sendto(fd, "x", 1, MSG_FASTOPEN,
+				     (struct sockaddr *)&sa, sizeof(sa)),
+		    -1);
+		assert_int_equal(errno, EISCONN);
+	}
+}
+
 static void
 a_connection_cannot_be_made_anew(void **state)
 {
 	const struct address tries[] = { ipv4("127.0.0.5") };
 	struct result r = { .base = event_base_new() };
 	const int good = listen_on("127.0.0.5", 0, 8);
-	const struct linger now = { .l_onoff = 1, .l_linger = 0 };
-	struct sockaddr_in sa = { .sin_family = AF_INET,
-		.sin_port = htons(port_of(good)) };
-	char c;
-	int end;
 
 	(void)state;
 	assert_non_null(start(&r, tries, 1, port_of(good), 10000));
 	run_until_done(&r);
-	end = accept(good, NULL, NULL);
-	assert_int_equal(setsockopt(end, SOL_SOCKET, SO_LINGER, &now,
-			     sizeof(now)),
-	    0);
-	(void)close(end);
-	assert_int_equal(recv(r.fd, &c, 1, 0), -1);
-	assert_int_equal(errno, ECONNRESET);
-	assert_int_equal(inet_pton(AF_INET, "127.0.0.5", &sa.sin_addr), 1);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(sendto(r.fd, "x", 1, MSG_FASTOPEN,
-				     (struct sockaddr *)&sa, sizeof(sa)),
-		    -1);
-		assert_int_equal(errno, EISCONN);
-	}
+	assert_cannot_be_made_anew(r.fd, good);
 	(void)close(r.fd);
 	(void)close(good);
+	event_base_free(r.base);
+}
+
+/* The first SYN finds no room, the second, after a second, does. */
+static void
+nor_can_one_that_was_waited_for(void **state)
+{
+	const struct address tries[] = { ipv4("127.0.0.4") };
+	struct result r = { .base = event_base_new() };
+	const int slow = listen_on("127.0.0.4", 0, 0);
+	int fill[FILL];
+
+	(void)state;
+	fill_queue("127.0.0.4", port_of(slow), fill);
+	assert_non_null(start(&r, tries, 1, port_of(slow), 10000));
+	assert_int_equal(event_base_loop(r.base, EVLOOP_NONBLOCK), 0);
+	assert_int_equal(r.count, 0);
+	for (int i = 0; i < FILL; i++)
+		(void)close(fill[i]);
+	(void)close(accept(slow, NULL, NULL));
+	run_until_done(&r);
+	assert_true(r.fd != -1);
+	assert_nodelay(r.fd);
+	assert_cannot_be_made_anew(r.fd, slow);
+	(void)close(r.fd);
+	(void)close(slow);
 	event_base_free(r.base);
 }
 
@@ -288,6 +320,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(does_not_wait_for_an_address_that_is_silent),
 		cmocka_unit_test(a_connection_cannot_be_made_anew),
+		cmocka_unit_test(nor_can_one_that_was_waited_for),
 		cmocka_unit_test(gives_up_at_its_deadline_and_closes_all),
 		cmocka_unit_test(says_so_when_all_refuse),
 		cmocka_unit_test(leaves_nothing_when_it_is_cancelled),
