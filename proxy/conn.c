@@ -128,17 +128,6 @@ conn_record(struct conn *c, enum reason reason)
 }
 
 static void
-drop_events(struct conn *c)
-{
-	if (c->event != NULL)
-		event_free(c->event);
-	if (c->timer != NULL)
-		event_free(c->timer);
-	c->event = NULL;
-	c->timer = NULL;
-}
-
-static void
 conn_free_all(struct conn_line *line)
 {
 	struct conn *c;
@@ -166,7 +155,8 @@ closing_start(struct conn *c)
 	struct conns *cs = c->gate->conns;
 	bool is_broken = c->relay != NULL && relay_is_broken(c->relay);
 
-	drop_events(c);
+	(void)event_del(&c->event);
+	(void)event_del(&c->timer);
 	inspect_free(c->inspect);
 	c->inspect = NULL;
 	relay_free(c->relay);
@@ -212,8 +202,8 @@ conn_refuse(struct conn *c, enum reason reason, uint8_t alert,
 
 /* --- time --- */
 
-void
-conn_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void
+on_timeout(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
@@ -229,7 +219,7 @@ conn_set_timeout(struct conn *c, uint32_t timeout_ms, enum reason why)
 		.tv_usec = (suseconds_t)(timeout_ms % 1000 * 1000) };
 
 	c->timeout_reason = why;
-	(void)event_add(c->timer, &delay);
+	(void)event_add(&c->timer, &delay);
 }
 
 /* --- peek --- */
@@ -301,15 +291,41 @@ on_guest(evutil_socket_t fd, short what, void *arg)
 		relay_on_guest(c->relay, what);
 }
 
+void
+conn_assign_events(struct conn *c)
+{
+	int rc = event_assign(&c->event, c->gate->base, c->fd,
+	    EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_guest, c);
+
+	assert(rc == 0);
+	rc = event_assign(&c->timer, c->gate->base, -1, 0, on_timeout, c);
+	assert(rc == 0);
+}
+
 /* False: no memory. */
 static bool
 watch_guest(struct conn *c)
 {
-	if (c->event != NULL)
-		return true;
-	c->event = event_new(c->gate->base, c->fd,
-	    EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_guest, c);
-	return c->event != NULL && event_add(c->event, NULL) == 0;
+	return event_pending(&c->event, EV_READ, NULL) != 0 ||
+	    event_add(&c->event, NULL) == 0;
+}
+
+/* Waits for more of the hello. */
+static void
+peek_on(struct conn *c)
+{
+	/* No more will come, and what came is not whole. */
+	if (c->is_closing) {
+		conn_refuse(c, REASON_NO_SNI, 0, "closed in the hello");
+		return;
+	}
+	if (!watch_guest(c)) {
+		conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0, "no memory");
+		return;
+	}
+	/* Of the whole hello, not of each piece. */
+	if (!evtimer_pending(&c->timer, NULL))
+		conn_set_timeout(c, PEEK_MS, REASON_TIMEOUT);
 }
 
 static void
@@ -323,12 +339,7 @@ peek(struct conn *c)
 		on_hello(c, &p.hello);
 		break;
 	case PEEK_MORE:
-		/* No more will come, and what came is not whole. */
-		if (c->is_closing)
-			conn_refuse(c, REASON_NO_SNI, 0, "closed in the hello");
-		else if (!watch_guest(c))
-			conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0,
-			    "no memory");
+		peek_on(c);
 		break;
 	case PEEK_GONE:
 		conn_refuse(c, REASON_NO_SNI, 0, "closed before the hello");
@@ -343,7 +354,6 @@ peek(struct conn *c)
 static void
 peek_start(struct conn *c)
 {
-	conn_set_timeout(c, PEEK_MS, REASON_TIMEOUT);
 	peek(c);
 }
 
@@ -352,10 +362,9 @@ peek_start(struct conn *c)
 static void
 dial_begin(struct conn *c)
 {
-	/* The dialler's own time-out comes first; this is for its absence. */
-	conn_set_timeout(c, c->gate->limits.connect_timeout_ms + 1000,
-	    REASON_TIMEOUT);
-	if (!watch_guest(c) || relay_dial(c) != 0)
+	/* The question to the dialler has a time-out of its own. */
+	(void)event_del(&c->timer);
+	if (relay_dial(c) != 0)
 		conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0, "no memory");
 }
 
@@ -363,9 +372,13 @@ static void
 relay_start(struct conn *c)
 {
 	/* Relays are watched over together, see relay.c. */
-	event_free(c->timer);
-	c->timer = NULL;
 	relay_begin(c->relay);
+	/*
+	 * Only now: for the bytes that were peeked at, and are taken by now,
+	 * there would have been an event of no use.
+	 */
+	if (c->state == CONN_RELAY && !watch_guest(c))
+		conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0, "no memory");
 }
 
 void
@@ -390,9 +403,7 @@ conn_relay_failed(struct conn *c, enum reason reason)
 static void
 inspect_begin(struct conn *c)
 {
-	if (c->event != NULL)
-		event_free(c->event);
-	c->event = NULL;
+	(void)event_del(&c->event);
 	inspect_start(c);
 }
 

@@ -9,6 +9,7 @@
 #ifndef TAPWARD_PROXY_CONN_H
 #define TAPWARD_PROXY_CONN_H
 
+#include <event2/event_struct.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -18,7 +19,6 @@
 #include "conf/verdict.h"
 #include "proxy/gate.h"
 
-struct event;
 struct inspect;
 struct relay;
 
@@ -68,9 +68,8 @@ struct conn {
 	const char *detail; /* for its record: one clause, static; or NULL */
 	enum reason timeout_reason;
 
-	/* on fd in DIAL and RELAY, in PEEK once it waits; else NULL */
-	struct event *event;
-	struct event *timer;
+	struct event event; /* on fd in RELAY, in PEEK once it waits */
+	struct event timer;
 	struct relay *relay;
 	struct inspect *inspect;
 };

@@ -150,15 +150,13 @@ conn_new(struct gate *g, int fd, bool is_explicit)
 	if (c != NULL) {
 		c->gate = g;
 		c->fd = fd;
-		c->timer = evtimer_new(g->base, conn_on_timeout, c);
 	}
-	if (c == NULL || c->timer == NULL || !read_destination(c)) {
-		if (c != NULL && c->timer != NULL)
-			event_free(c->timer);
+	if (c == NULL || !read_destination(c)) {
 		free(c);
 		listen_reset(fd);
 		return NULL;
 	}
+	conn_assign_events(c);
 	c->id = ++g->next_conn_id;
 	c->opened_ms = clock_mono_ms();
 	c->policy_generation = g->policy_generation;

@@ -4,8 +4,6 @@
 #ifndef TAPWARD_PROXY_CONN_PRIVATE_H
 #define TAPWARD_PROXY_CONN_PRIVATE_H
 
-#include <event2/util.h>
-
 #include "proxy/conn.h"
 #include "wire/tls_hello.h"
 
@@ -26,6 +24,7 @@ void conn_enter(struct conn *c, enum conn_state next);
 struct verdict conn_verdict(const struct conn *c);
 /* A `scheme = tcp` host: goes on to DIAL, or is closed. */
 void conn_judge_tcp(struct conn *c);
-void conn_on_timeout(evutil_socket_t fd, short what, void *arg);
+/* Makes event and timer, once gate and fd are set. */
+void conn_assign_events(struct conn *c);
 
 #endif

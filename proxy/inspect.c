@@ -136,7 +136,7 @@ handshake(struct inspect *i)
 		return;
 	}
 	i->is_in_handshake = false;
-	(void)event_del(i->conn->timer);
+	(void)event_del(&i->conn->timer);
 	if (tls_guest_http(i->stream.ssl) == TLS_HTTP_2)
 		start_http2(i);
 	else
@@ -186,7 +186,7 @@ start_plain(struct inspect *i)
 
 	stream_init(&i->stream, i->gate->base, c->fd, NULL, on_ready, i);
 	i->has_stream = true;
-	(void)event_del(c->timer);
+	(void)event_del(&c->timer);
 	start_http(i);
 }
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <event2/event.h>
+#include <event2/event_struct.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -53,7 +54,7 @@ struct relay {
 	struct conn *conn;
 	struct dial *dial;
 	int origin_fd;
-	struct event *origin_event;
+	struct event origin_event;
 	struct event *guest_writable;  /* once writing had to wait */
 	struct event *origin_writable; /* as well */
 	struct way up;
@@ -480,10 +481,12 @@ void
 relay_begin(struct relay *r)
 {
 	struct relays *rs = relays_of(r);
+	int rc;
 
-	r->origin_event = event_new(rs->gate->base, r->origin_fd,
+	rc = event_assign(&r->origin_event, rs->gate->base, r->origin_fd,
 	    EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_origin, r);
-	if (r->origin_event == NULL || event_add(r->origin_event, NULL) == -1) {
+	assert(rc == 0);
+	if (event_add(&r->origin_event, NULL) == -1) {
 		relay_break(r, "no memory");
 		return;
 	}
@@ -538,9 +541,10 @@ relay_free(struct relay *r)
 	dial_cancel(r->dial);
 	way_done(relays_of(r), &r->up);
 	way_done(relays_of(r), &r->down);
-	if (r->is_begun)
+	if (r->is_begun) {
 		TAILQ_REMOVE(&relays_of(r)->by_age, r, link);
-	event_drop(r->origin_event);
+		(void)event_del(&r->origin_event);
+	}
 	event_drop(r->guest_writable);
 	event_drop(r->origin_writable);
 	if (r->is_broken && r->origin_fd != -1)

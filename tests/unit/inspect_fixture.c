@@ -381,9 +381,8 @@ fix_close(struct fix *f)
 	conn_close(&f->conn, REASON_NONE);
 	fix_settle(f);
 	fd_close(&f->conn.fd);
-	if (f->conn.timer != NULL)
-		event_free(f->conn.timer);
-	f->conn.timer = NULL;
+	if (event_initialized(&f->conn.timer))
+		(void)event_del(&f->conn.timer);
 	peer_done(&f->guest);
 }
 
@@ -430,7 +429,9 @@ open_conn(struct fix *f, enum conn_front front, uint16_t port, SSL *ssl,
 		.state = CONN_INSPECT,
 		.front = front,
 		.port = port };
-	f->conn.timer = evtimer_new(f->gate.base, on_conn_timer, f);
+	assert_int_equal(evtimer_assign(&f->conn.timer, f->gate.base,
+			     on_conn_timer, f),
+	    0);
 	(void)snprintf(f->conn.sni, sizeof(f->conn.sni), "%s", sni);
 	f->is_closed = false;
 	f->has_restarted = false;
