@@ -33,7 +33,7 @@ on_want_body(void *arg)
 	struct h1_guest *h = arg;
 
 	/* Not to one that did not wait (RFC 9110 10.1.1). */
-	if (h->expects_continue && h->in.len == 0)
+	if (h->expects_continue && h->in.len == h->head_len)
 		append(h, span_of("HTTP/1.1 100 Continue\r\n\r\n"));
 	h->expects_continue = false;
 	h1_guest_kick(h);

@@ -177,10 +177,12 @@ h1_guest_take_request(struct h1_guest *h, const struct http_request *req,
 {
 	begin_request(h, req);
 	h1_guest_enter(h, h->is_whole ? H1_WAIT : H1_BODY);
+	h->head_len = len;
 	if (exchange_start(&h->spec.front, req, &h1_guest_ops, h, &h->x) != 0) {
 		h1_guest_enter(h, H1_DEAD);
 		return;
 	}
+	h->head_len = 0;
 	buf_consume(&h->in, len);
 }
 

@@ -47,8 +47,9 @@ struct h1_guest {
 
 	/* the request */
 	struct http_scan scan;
-	/* While looking: where the head ends, and what was read. */
-	size_t head_len, looked;
+	/* While it is looked at or taken: of the head in front of in. */
+	size_t head_len;
+	size_t looked; /* how far was looked */
 	bool is_look_over; /* what is there will do */
 	enum http_method method;
 	unsigned int minor;

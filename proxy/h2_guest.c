@@ -277,6 +277,25 @@ drop_halves(struct h2_guest *h)
 	}
 }
 
+/* What waits for a window that the guest cannot open any more. */
+static void
+drop_stuck(struct h2_guest *h)
+{
+	nghttp2_session *session = h->link.session;
+	struct h2_stream *s, *next;
+
+	if (!h->is_ended || h->link.out.len > 0)
+		return;
+	for (s = TAILQ_FIRST(&h->streams); s != NULL; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (s->out.len > 0 &&
+		    (nghttp2_session_get_remote_window_size(session) <= 0 ||
+			nghttp2_session_get_stream_remote_window_size(session,
+			    s->id) <= 0))
+			h2_stream_free(s, "the guest closed its connection");
+	}
+}
+
 static void
 note_time(struct h2_guest *h)
 {
@@ -302,6 +321,7 @@ h2_guest_run(struct h2_guest *h)
 		pump(h);
 		put_out(h);
 	} while (!h->is_dead && resume(h));
+	drop_stuck(h);
 	note_time(h);
 	h->is_running = false;
 	if (!is_over(h)) {

@@ -157,6 +157,37 @@ nothing_spins_while_it_waits(void **state)
 /* --- ends and time --- */
 
 static void
+a_refused_upload_is_not_drained_for_ever(void **state)
+{
+	struct fix *f = *state;
+	static char body[3000000];
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "PUT /secret HTTP/1.1\r\n" HOST "Content-Length: 3000000\r\n\r\n");
+	peer_send(&f->guest, body, sizeof(body));
+	fix_until(f, f->is_closed);
+	/* A MiB while draining, one while lingering, and what sockets hold. */
+	assert_true(f->guest.out_at < 2700000);
+}
+
+static void
+a_refused_chunked_upload_is_read_to_its_end(void **state)
+{
+	struct fix *f = *state;
+
+	fix_open_http(f);
+	peer_say(&f->guest,
+	    "PUT /secret HTTP/1.1\r\n" HOST
+	    "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 403 "));
+	fix_settle(f);
+	assert_false(f->guest.is_ended);
+	peer_say(&f->guest, "3\r\ndef\r\n0\r\n\r\n");
+	fix_until(f, f->guest.is_ended && f->is_closed);
+}
+
+static void
 half_a_close_of_the_guest_lets_the_answer_come(void **state)
 {
 	struct fix *f = *state;
@@ -501,6 +532,8 @@ main(void)
 		TEST(a_slow_origin_stops_the_guest),
 		TEST(a_slow_reader_stops_the_origin_while_its_upload_goes_on),
 		TEST(nothing_spins_while_it_waits),
+		TEST(a_refused_upload_is_not_drained_for_ever),
+		TEST(a_refused_chunked_upload_is_read_to_its_end),
 		TEST(half_a_close_of_the_guest_lets_the_answer_come),
 		TEST(a_guest_that_ends_in_its_body_ends_the_origin),
 		TEST(a_guest_that_goes_ends_its_exchange),

@@ -260,6 +260,34 @@ half_a_request_ends_with_its_connection(void **state)
 	}
 }
 
+/* No window opens for what is left of the answer: it is waited for in vain. */
+static void
+a_half_closed_guest_with_no_window_left_is_gone(void **state)
+{
+	const struct side_message large = { .status = 200,
+		.body = SIDE_STREAM,
+		.size = 3000000 };
+
+	for (unsigned int v = 1; v < 4; v += 2) {
+		struct pair p;
+
+		begin(&p, *state, v, &get);
+		p.g.h2->keeps_window = true;
+		side_send(&p.o, &large);
+		fix_settle(p.f);
+		assert_int_equal(side_look(&p.g)->body_len, 65535);
+		peer_end(p.g.p);
+		fix_until(p.f, p.f->is_closed && p.f->record_count == 1);
+		assert_string_equal(fix_last(p.f)->detail,
+		    "the guest closed its connection");
+		if (p.o.is_h2)
+			fix_until(p.f, side_look(&p.o)->is_cut);
+		else
+			fix_until(p.f, p.o.p->is_ended);
+		done(&p);
+	}
+}
+
 /* The first byte goes out at once, not with the next. */
 static void
 each_piece_of_a_stream_goes_on_at_once(void **state)
@@ -422,6 +450,7 @@ main(void)
 		TEST(a_slow_writer_is_waited_for),
 		TEST(a_half_closed_guest_gets_its_answer),
 		TEST(half_a_request_ends_with_its_connection),
+		TEST(a_half_closed_guest_with_no_window_left_is_gone),
 		TEST(each_piece_of_a_stream_goes_on_at_once),
 		TEST(a_new_policy_ends_what_it_does_not_allow),
 		TEST(an_exchange_that_does_not_move_times_out),
