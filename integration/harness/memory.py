@@ -1,5 +1,6 @@
 """What lies in the memory of processes, as root sees it."""
 import os
+import threading
 
 
 def processes(*names):
@@ -79,6 +80,34 @@ def resident(pid):
     """Bytes of memory that are its own or shared, now."""
     with open(f"/proc/{pid}/statm", encoding="ascii") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def anonymous(pid):
+    """Bytes that are its own: neither shared nor a file's."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return int(f.read().split("RssAnon:")[1].split()[0]) * 1024
+
+
+class Watch:
+    """Looks at anonymous() all the while; most is the largest it saw."""
+
+    def __init__(self, pid, every=0.003):
+        self.pid, self.every = pid, every
+        self.most = anonymous(pid)
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def _look(self):
+        while not self.done.wait(self.every):
+            self.most = max(self.most, anonymous(self.pid))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.done.set()
+        self.thread.join()
 
 
 def fds(pid):

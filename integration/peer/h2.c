@@ -1,0 +1,565 @@
+/*
+ * HTTP/2 at either end, by libnghttp2. A stream's window opens as its body is
+ * taken at the pace that its shape says; the connection's opens at once.
+ */
+#include "peer.h"
+
+#include <inttypes.h>
+#include <nghttp2/nghttp2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAMS_MAX 256
+/* Of a stream that is in no hurry, of one that is, and of all together. */
+#define WINDOW_SMALL 65535
+#define WINDOW_LARGE (1 << 20)
+#define WINDOW_ALL (64 << 20)
+
+struct h2_turn {
+	struct turn *t; /* NULL: free */
+	int32_t id;
+	size_t held; /* bytes that came and are not taken yet */
+	bool is_deferred;
+	bool is_head_method;
+};
+
+struct h2 {
+	struct link *l;
+	nghttp2_session *session;
+	struct shape shape; /* the guest's */
+	struct h2_turn turns[STREAMS_MAX];
+	size_t count; /* of turns that were used */
+	bool is_asked;
+};
+
+static struct h2_turn *
+find(nghttp2_session *session, int32_t id)
+{
+	return nghttp2_session_get_stream_user_data(session, id);
+}
+
+static void
+finish(struct h2 *h, struct h2_turn *p, enum turn_end end)
+{
+	if (turn_is_over(p->t))
+		return;
+	p->t->end = end;
+	turn_say(p->t, h->l);
+}
+
+/* --- what goes out --- */
+
+static ssize_t
+on_source(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
+    uint32_t *flags, nghttp2_data_source *source, void *arg)
+{
+	struct h2_turn *p = source->ptr;
+	const struct shape *s = &p->t->shape;
+	size_t len = 0;
+
+	(void)arg;
+	if (!s->expects || p->t->interim_count > 0)
+		len = turn_take(p->t, room, size);
+	if (!p->t->out.is_whole && len == 0) {
+		p->is_deferred = true;
+		return NGHTTP2_ERR_DEFERRED;
+	}
+	if (p->t->out.is_whole)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (p->t->out.is_whole && s->trailer[0] != '\0') {
+		const nghttp2_nv nv = { (uint8_t *)(uintptr_t)s->trailer,
+			(uint8_t *)(uintptr_t) "done", strlen(s->trailer), 4,
+			0 };
+
+		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+		if (nghttp2_submit_trailer(session, id, &nv, 1) != 0)
+			return NGHTTP2_ERR_CALLBACK_FAILURE;
+	}
+	return (ssize_t)len;
+}
+
+struct fields {
+	nghttp2_nv at[8];
+	size_t count;
+};
+
+static void
+add(struct fields *f, const char *name, const char *value)
+{
+	f->at[f->count++] = (nghttp2_nv){ (uint8_t *)(uintptr_t)name,
+		(uint8_t *)(uintptr_t)value, strlen(name), strlen(value), 0 };
+}
+
+static void
+add_length(struct fields *f, const struct shape *s, char text[24])
+{
+	(void)snprintf(text, 24, "%" PRIu64, s->size);
+	if (s->frame == FRAME_LENGTH)
+		add(f, "content-length", text);
+}
+
+static void
+ask(struct h2 *h, struct h2_turn *p)
+{
+	const struct shape *s = &p->t->shape;
+	const nghttp2_data_provider source = { { .ptr = p }, on_source };
+	struct fields f = { .count = 0 };
+	char length[24];
+
+	add(&f, ":method", s->method);
+	add(&f, ":scheme", "https");
+	add(&f, ":authority",
+	    SSL_get_servername(h->l->ssl, TLSEXT_NAMETYPE_host_name));
+	add(&f, ":path", s->path);
+	add_length(&f, s, length);
+	if (s->takes_trailers)
+		add(&f, "te", "trailers");
+	if (s->expects)
+		add(&f, "expect", "100-continue");
+	p->id = nghttp2_submit_request(h->session, NULL, f.at, f.count,
+	    s->frame == FRAME_NONE ? NULL : &source, p);
+	p->t->is_head_sent = true;
+	p->t->out.is_whole = s->frame == FRAME_NONE;
+	if (p->id < 0)
+		finish(h, p, TURN_RESET);
+}
+
+/* So many are asked at once; of the stalled ones nothing is taken at first. */
+static void
+ask_all(struct h2 *h)
+{
+	h->is_asked = true;
+	for (size_t i = 0; i < h->shape.streams && i < STREAMS_MAX; i++) {
+		struct shape s = h->shape;
+
+		if (s.stalled > 0 && i >= s.stalled)
+			s.read = s.write = (struct pace){ .ms = 0 };
+		h->turns[i] = (struct h2_turn){ .t = turn_new(&s, false) };
+		h->count++;
+		ask(h, &h->turns[i]);
+	}
+}
+
+static void
+put_interims(struct h2 *h, struct h2_turn *p)
+{
+	const struct shape *s = &p->t->shape;
+	char status[8];
+
+	(void)snprintf(status, sizeof(status), "%u", s->interim % 1000);
+	for (unsigned int i = 0; i < s->interims; i++) {
+		struct fields f = { .count = 0 };
+
+		add(&f, ":status", status);
+		add(&f, "link", "</style>; rel=preload");
+		(void)nghttp2_submit_headers(h->session, NGHTTP2_FLAG_NONE,
+		    p->id, NULL, f.at, f.count, NULL);
+	}
+}
+
+static void
+answer(struct h2 *h, struct h2_turn *p)
+{
+	const struct shape *s = &p->t->shape;
+	const nghttp2_data_provider source = { { .ptr = p }, on_source };
+	struct fields f = { .count = 0 };
+	char length[24], status[8];
+	bool has_body = s->frame != FRAME_NONE && s->status != 204 &&
+	    s->status != 304 && !p->is_head_method;
+
+	(void)snprintf(status, sizeof(status), "%u", s->status % 1000);
+	add(&f, ":status", status);
+	add_length(&f, s, length);
+	p->t->is_head_sent = true;
+	p->t->out.is_whole = !has_body;
+	(void)nghttp2_submit_response(h->session, p->id, f.at, f.count,
+	    has_body ? &source : NULL);
+}
+
+/* --- what comes in --- */
+
+static int
+on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
+    void *arg)
+{
+	struct h2 *h = arg;
+	struct h2_turn *p = NULL;
+	struct shape s;
+
+	if (!h->l->is_origin || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	for (size_t i = 0; p == NULL && i < STREAMS_MAX; i++)
+		if (h->turns[i].t == NULL)
+			p = &h->turns[i];
+	if (p == NULL)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	shape_init(&s);
+	*p = (struct h2_turn){ .t = turn_new(&s, true),
+		.id = frame->hd.stream_id };
+	h->count++;
+	return nghttp2_session_set_stream_user_data(session, p->id, p);
+}
+
+static int
+on_header(nghttp2_session *session, const nghttp2_frame *frame,
+    const uint8_t *name, size_t name_len, const uint8_t *value,
+    size_t value_len, uint8_t flags, void *arg)
+{
+	struct h2_turn *p = find(session, frame->hd.stream_id);
+
+	(void)flags;
+	(void)arg;
+	if (p != NULL)
+		turn_add_field(p->t, p->t->has_head, (const char *)name,
+		    name_len, (const char *)value, value_len);
+	return 0;
+}
+
+static int
+take_request(struct h2 *h, struct h2_turn *p)
+{
+	const char *path = turn_field(p->t, ":path"), *method;
+	struct turn *t = p->t;
+	struct shape s;
+
+	shape_init(&s);
+	if (path == NULL || !shape_query(&s, path))
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	p->t = turn_new(&s, true);
+	memcpy(p->t->head, t->head, sizeof(t->head));
+	p->t->head_len = t->head_len;
+	p->t->has_head = true;
+	method = turn_field(p->t, ":method");
+	p->is_head_method = method != NULL && strcmp(method, "HEAD") == 0;
+	turn_free(t);
+	put_interims(h, p);
+	return 0;
+}
+
+static void
+take_answer(struct h2_turn *p)
+{
+	struct turn *t = p->t;
+	const char *status = turn_field(t, ":status");
+
+	t->status = status == NULL ? 0 : (unsigned int)atoi(status);
+	if (t->status >= 200) {
+		t->has_head = true;
+		pace_start(&t->in.pace);
+		return;
+	}
+	if (t->interim_count < PEER_INTERIMS_MAX)
+		t->interims[t->interim_count++] = t->status;
+	memset(t->head, 0, t->head_len);
+	t->head_len = 0;
+}
+
+static int
+on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+{
+	struct h2 *h = arg;
+	struct h2_turn *p = frame->hd.stream_id == 0
+	    ? NULL
+	    : find(session, frame->hd.stream_id);
+	int rc = 0;
+
+	if (p == NULL)
+		return 0;
+	if (frame->hd.type == NGHTTP2_HEADERS && !p->t->has_head) {
+		if (h->l->is_origin)
+			rc = take_request(h, p);
+		else
+			take_answer(p);
+	}
+	if ((frame->hd.type == NGHTTP2_HEADERS ||
+		frame->hd.type == NGHTTP2_DATA) &&
+	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
+		p->t->in.is_whole = true;
+	return rc;
+}
+
+static int
+on_data(nghttp2_session *session, uint8_t flags, int32_t id,
+    const uint8_t *data, size_t len, void *arg)
+{
+	struct h2_turn *p = find(session, id);
+
+	(void)flags;
+	(void)arg;
+	if (nghttp2_session_consume_connection(session, len) != 0)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	if (p == NULL)
+		return 0;
+	p->held += len;
+	turn_got(p->t, data, len);
+	return 0;
+}
+
+static int
+on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
+{
+	struct h2_turn *p = find(session, id);
+	struct h2 *h = arg;
+
+	if (p == NULL)
+		return 0;
+	p->t->error = error;
+	finish(h, p,
+	    error == NGHTTP2_NO_ERROR && p->t->in.is_whole ? TURN_WHOLE
+							   : TURN_RESET);
+	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
+	if (h->l->is_origin) {
+		turn_free(p->t);
+		p->t = NULL;
+	}
+	return 0;
+}
+
+/* --- the connection --- */
+
+static void
+take_held(struct h2 *h, struct h2_turn *p)
+{
+	struct pace *pace = &p->t->in.pace;
+	size_t len = pace_room(pace);
+
+	if (len > p->held)
+		len = p->held;
+	if (len == 0)
+		return;
+	pace_spend(pace, len);
+	p->held -= len;
+	(void)nghttp2_session_consume_stream(h->session, p->id, len);
+}
+
+static void
+cut(struct h2 *h, struct h2_turn *p)
+{
+	(void)nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, p->id,
+	    NGHTTP2_CANCEL);
+	finish(h, p, TURN_OURS);
+}
+
+static void
+go_on(struct h2 *h, struct h2_turn *p)
+{
+	if (turn_is_cut(p->t)) {
+		cut(h, p);
+		return;
+	}
+	take_held(h, p);
+	if (h->l->is_origin && turn_may_answer(p->t))
+		answer(h, p);
+	if (p->is_deferred) {
+		p->is_deferred = false;
+		(void)nghttp2_session_resume_data(h->session, p->id);
+	}
+	/* A guest that was answered early sends no more. */
+	if (!h->l->is_origin && p->t->in.is_whole && !p->t->out.is_whole)
+		cut(h, p);
+}
+
+static bool
+all_are_over(const struct h2 *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (!turn_is_over(h->turns[i].t))
+			return false;
+	return true;
+}
+
+static bool
+wants_close(struct h2 *h)
+{
+	for (size_t i = 0; i < STREAMS_MAX; i++) {
+		const struct turn *t = h->turns[i].t;
+
+		if (t == NULL || t->end != TURN_OURS ||
+		    t->shape.cut != CUT_CLOSE)
+			continue;
+		h->l->goes = !h->l->is_origin;
+		return true;
+	}
+	return false;
+}
+
+static bool
+put_frames(struct h2 *h)
+{
+	/* A frame is at most 16 KiB and its head. */
+	while (link_room(h->l) > 2 * 16393) {
+		const uint8_t *ptr;
+		ssize_t n = nghttp2_session_mem_send(h->session, &ptr);
+
+		if (n < 0)
+			return false;
+		if (n == 0)
+			return true;
+		link_put(h->l, ptr, (size_t)n);
+	}
+	return true;
+}
+
+static bool
+output(void *state)
+{
+	struct h2 *h = state;
+
+	if (!h->l->is_origin && !h->is_asked)
+		ask_all(h);
+	if (h->l->out_len == 0)
+		for (size_t i = 0; i < STREAMS_MAX; i++)
+			if (h->turns[i].t != NULL &&
+			    !turn_is_over(h->turns[i].t))
+				go_on(h, &h->turns[i]);
+	/* A reset goes first: the library sends none once it terminates. */
+	if (!h->l->is_origin && all_are_over(h) &&
+	    nghttp2_session_want_write(h->session) == 0)
+		(void)nghttp2_session_terminate_session(h->session,
+		    NGHTTP2_NO_ERROR);
+	if (!put_frames(h) || wants_close(h))
+		return false;
+	if (h->shape.is_half && h->turns[0].t->out.is_whole)
+		h->l->ends = true;
+	return h->l->out_len > 0 || nghttp2_session_want_read(h->session) ||
+	    nghttp2_session_want_write(h->session);
+}
+
+static bool
+input(void *state, const uint8_t *ptr, size_t len)
+{
+	struct h2 *h = state;
+
+	return nghttp2_session_mem_recv(h->session, ptr, len) == (ssize_t)len &&
+	    (h->l->is_origin || !h->shape.is_half || !all_are_over(h));
+}
+
+static bool
+ended(void *state, bool is_reset)
+{
+	struct h2 *h = state;
+
+	for (size_t i = 0; i < STREAMS_MAX; i++)
+		if (h->turns[i].t != NULL)
+			finish(h, &h->turns[i],
+			    is_reset ? TURN_RESET : TURN_CUT);
+	return false;
+}
+
+static nghttp2_session_callbacks *
+callbacks(void)
+{
+	nghttp2_session_callbacks *c;
+
+	if (nghttp2_session_callbacks_new(&c) != 0)
+		abort();
+	nghttp2_session_callbacks_set_on_begin_headers_callback(c,
+	    on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback(c, on_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame_recv);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
+	nghttp2_session_callbacks_set_on_stream_close_callback(c,
+	    on_stream_close);
+	return c;
+}
+
+static bool
+is_slow(const struct shape *s)
+{
+	return s->streams > 1 || s->read.hold_ms > 0 || s->read.ms > 0;
+}
+
+static void *
+start(struct link *l, const struct shape *s)
+{
+	static struct h2 h;
+	nghttp2_session_callbacks *c = callbacks();
+	nghttp2_option *o;
+	nghttp2_settings_entry set[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 200 },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_LARGE },
+		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
+	};
+
+	h = (struct h2){ .l = l };
+	if (s != NULL)
+		h.shape = *s;
+	if (s != NULL && is_slow(s))
+		set[1].value = WINDOW_SMALL;
+	if (nghttp2_option_new(&o) != 0)
+		abort();
+	nghttp2_option_set_no_auto_window_update(o, 1);
+	if ((l->is_origin
+		    ? nghttp2_session_server_new2(&h.session, c, &h, o)
+		    : nghttp2_session_client_new2(&h.session, c, &h, o)) != 0 ||
+	    nghttp2_submit_settings(h.session, 0, set, l->is_origin ? 2 : 3) !=
+		0 ||
+	    nghttp2_session_set_local_window_size(h.session, 0, 0,
+		WINDOW_ALL) != 0)
+		abort();
+	nghttp2_option_del(o);
+	nghttp2_session_callbacks_del(c);
+	return &h;
+}
+
+static void
+stop(void *state)
+{
+	struct h2 *h = state;
+
+	for (size_t i = 0; i < STREAMS_MAX; i++) {
+		if (h->turns[i].t == NULL)
+			continue;
+		finish(h, &h->turns[i], TURN_LATE);
+		turn_free(h->turns[i].t);
+	}
+	nghttp2_session_del(h->session);
+}
+
+static size_t
+room(void *state)
+{
+	(void)state;
+	return PEER_PIECE;
+}
+
+static uint64_t
+next_ms(void *state)
+{
+	const struct h2 *h = state;
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < STREAMS_MAX; i++)
+		if (h->turns[i].t != NULL) {
+			uint64_t at = turn_next_ms(h->turns[i].t);
+
+			next = at < next ? at : next;
+		}
+	return next;
+}
+
+static int
+wait_fd(void *state)
+{
+	const struct h2 *h = state;
+
+	for (size_t i = 0; h->l->is_origin && i < STREAMS_MAX; i++)
+		if (h->turns[i].t != NULL && h->turns[i].t->is_head_sent &&
+		    h->turns[i].t->go_fd != -1)
+			return h->turns[i].t->go_fd;
+	return -1;
+}
+
+const struct version version_h2 = {
+	.name = "h2",
+	.alpn = "\x02h2",
+	.start = start,
+	.stop = stop,
+	.input = input,
+	.output = output,
+	.ended = ended,
+	.room = room,
+	.next_ms = next_ms,
+	.wait_fd = wait_fd,
+};
