@@ -49,7 +49,7 @@ struct h1_guest {
 	struct http_scan scan;
 	/* While it is looked at or taken: of the head in front of in. */
 	size_t head_len;
-	size_t looked; /* how far was looked */
+	size_t looked;     /* how far was looked */
 	bool is_look_over; /* what is there will do */
 	enum http_method method;
 	unsigned int minor;

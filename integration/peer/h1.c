@@ -226,7 +226,8 @@ start(struct link *l, const struct shape *s)
 {
 	static struct h1 h;
 
-	h = (struct h1){ .l = l };
+	memset(&h, 0, sizeof(h));
+	h.l = l;
 	if (s != NULL)
 		h.shape = *s;
 	h1_begin(&h);

@@ -482,7 +482,8 @@ start(struct link *l, const struct shape *s)
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
 	};
 
-	h = (struct h2){ .l = l };
+	memset(&h, 0, sizeof(h));
+	h.l = l;
 	if (s != NULL)
 		h.shape = *s;
 	if (s != NULL && is_slow(s))

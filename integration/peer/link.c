@@ -199,10 +199,11 @@ link_run(int fd, SSL *ssl, const struct version *v, const struct shape *s)
 	static struct link l;
 	void *state;
 
-	l = (struct link){ .fd = fd,
-		.ssl = ssl,
-		.version = v,
-		.is_origin = s == NULL };
+	memset(&l, 0, sizeof(l));
+	l.fd = fd;
+	l.ssl = ssl;
+	l.version = v;
+	l.is_origin = s == NULL;
 	/* An origin's connections are kept for as long as it lives. */
 	l.deadline_ms = s == NULL ? UINT64_MAX
 				  : peer_now_ms() + (uint64_t)s->seconds * 1000;
