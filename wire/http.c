@@ -65,6 +65,11 @@ static const struct {
 	{ SPAN("Location"), NAME_PROTECTED },
 	{ SPAN("WWW-Authenticate"), NAME_PROTECTED },
 	{ SPAN("Date"), NAME_PROTECTED },
+	{ SPAN("Sec-WebSocket-Accept"), NAME_PROTECTED },
+	{ SPAN("Sec-WebSocket-Extensions"), NAME_PROTECTED },
+	{ SPAN("Sec-WebSocket-Key"), NAME_PROTECTED },
+	{ SPAN("Sec-WebSocket-Protocol"), NAME_PROTECTED },
+	{ SPAN("Sec-WebSocket-Version"), NAME_PROTECTED },
 
 	/* RFC 7239, and what servers behind others look at first. */
 	{ SPAN("Forwarded"), NAME_TARGET },
