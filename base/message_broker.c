@@ -71,6 +71,7 @@ message_broker_credential_encode(struct wr *w,
 	put_texts(w, m->paths[0], sizeof(m->paths[0]), m->path_count);
 	put_texts(w, m->deny_paths[0], sizeof(m->deny_paths[0]),
 	    m->deny_path_count);
+	field_bool_write(w, m->serves_websocket);
 	put_grants(w, m);
 }
 
@@ -97,6 +98,7 @@ message_broker_credential_decode(struct rd *r,
 	    BROKER_PATHS_MAX);
 	ret->deny_path_count = take_texts(r, ret->deny_paths[0],
 	    sizeof(ret->deny_paths[0]), BROKER_PATHS_MAX);
+	ret->serves_websocket = field_bool(r);
 	ret->grant_count = field_count(r, BROKER_GRANTS_MAX);
 	for (unsigned int i = 0; i < ret->grant_count; i++)
 		take_grant(r, &ret->grants[i]);

@@ -71,6 +71,7 @@ struct message_broker_credential {
 	char paths[BROKER_PATHS_MAX][BROKER_PATH_SIZE];
 	unsigned int deny_path_count;
 	char deny_paths[BROKER_PATHS_MAX][BROKER_PATH_SIZE];
+	bool serves_websocket;    /* may open one */
 	unsigned int grant_count; /* 0: nobody */
 	struct message_broker_grant grants[BROKER_GRANTS_MAX];
 };

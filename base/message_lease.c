@@ -46,6 +46,7 @@ message_lease_request_encode(struct wr *w,
 	field_bool_write(w, m->has_query);
 	if (m->has_query)
 		wr_span16(w, m->query);
+	field_bool_write(w, m->is_websocket);
 }
 
 int
@@ -62,6 +63,7 @@ message_lease_request_decode(struct rd *r, struct message_lease_request *ret)
 	m.has_query = field_bool(r);
 	if (m.has_query)
 		m.query = rd_str16(r, LEASE_QUERY_MAX_BYTES);
+	m.is_websocket = field_bool(r);
 	if (m.port == 0)
 		rd_fail(r);
 	if (rd_ok(r))
@@ -80,6 +82,7 @@ message_lease_encode(struct wr *w, const struct message_lease *m)
 	wr_u64(w, m->lease_id);
 	wr_u64(w, m->expires_boot_ms);
 	field_bool_write(w, m->any_request);
+	field_bool_write(w, m->serves_websocket);
 	wr_u8(w, (uint8_t)m->apply);
 	wr_str16(w, m->field);
 	wr_str16(w, m->user);
@@ -138,6 +141,7 @@ message_lease_decode(struct rd *r, struct message_lease *ret)
 	m.lease_id = rd_u64(r);
 	m.expires_boot_ms = rd_u64(r);
 	m.any_request = field_bool(r);
+	m.serves_websocket = field_bool(r);
 	m.apply = (enum lease_apply)field_enum(r, LEASE_APPLY_COUNT);
 	field_name(r, m.field, m.apply != LEASE_APPLY_HEADER);
 	field_printable(r, m.user, sizeof(m.user));

@@ -38,6 +38,7 @@ struct message_lease_request {
 	struct span path; /* borrows from the message, as does query */
 	bool has_query;
 	struct span query; /* what a rule's `query` is judged by */
+	bool is_websocket; /* it opens one */
 };
 #define LEASE_PATH_MAX_BYTES 8192
 #define LEASE_QUERY_MAX_BYTES 4096
@@ -52,6 +53,7 @@ struct message_lease {
 	uint64_t expires_boot_ms;
 	/* the definition binds no path or method, so the lease serves any */
 	bool any_request;
+	bool serves_websocket; /* may go into a request that opens one */
 	enum lease_apply apply;
 	char field[LEASE_FIELD_NAME_SIZE]; /* lower case, for APPLY_HEADER */
 	char user[LEASE_USER_SIZE];        /* for APPLY_BASIC */

@@ -39,7 +39,7 @@ static const struct reason_row rows[] = {
 	    "the TLS handshake hides the name of its host (ECH)", 403 },
 	[REASON_NOT_HTTP] = { "not-http", "the bytes on this port are not HTTP",
 	    400 },
-	[REASON_WEBSOCKET] = { "websocket", "no rule allows WebSocket here",
+	[REASON_WEBSOCKET] = { "websocket", "WebSocket is not allowed here",
 	    403 },
 	[REASON_GIT_REF] = { "git-ref", "no rule allows a push to this ref",
 	    403 },

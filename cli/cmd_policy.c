@@ -136,6 +136,7 @@ print_explanation_json(const struct explanation *e)
 	json_str(&j, "host", e->host);
 	json_u64(&j, "port", e->port);
 	json_str(&j, "scheme", scheme_name(e->scheme));
+	json_bool(&j, "websocket", e->is_websocket);
 	json_str(&j, "credential", e->verdict.credential);
 	json_bool(&j, "inspected", e->is_inside_seen);
 	json_str(&j, "hint", e->hint);

@@ -17,6 +17,7 @@
 struct target {
 	enum scheme scheme;
 	bool has_scheme;
+	bool is_websocket;
 	bool has_path;
 	bool has_query;
 	struct span authority;
@@ -47,15 +48,25 @@ length_until(struct span s, const char *ends)
 static bool
 take_scheme(struct span *s, struct target *t)
 {
-	static const enum scheme all[] = { SCHEME_HTTPS, SCHEME_HTTP,
-		SCHEME_TCP };
+	static const struct {
+		const char *name;
+		enum scheme scheme;
+		bool is_websocket;
+	} all[] = {
+		{ "https", SCHEME_HTTPS, false },
+		{ "http", SCHEME_HTTP, false },
+		{ "tcp", SCHEME_TCP, false },
+		{ "wss", SCHEME_HTTPS, true },
+		{ "ws", SCHEME_HTTP, true },
+	};
 	struct span name = { s->ptr, length_until(*s, ":/?") };
 
 	if (s->len - name.len < 3 || memcmp(s->ptr + name.len, "://", 3) != 0)
 		return true;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (span_is_case(name, scheme_name(all[i]))) {
-			t->scheme = all[i];
+		if (span_is_case(name, all[i].name)) {
+			t->scheme = all[i].scheme;
+			t->is_websocket = all[i].is_websocket;
 			t->has_scheme = true;
 			(void)cut(s, name.len + 3);
 			return true;
@@ -77,7 +88,7 @@ split(const char *text, struct target *t, struct err *err)
 	}
 	if (!take_scheme(&s, t))
 		return err_at(err, NULL, 0,
-		    "schemes are https://, http:// and tcp://");
+		    "schemes are https://, http://, wss://, ws:// and tcp://");
 	t->authority = cut(&s, length_until(s, "/?"));
 	t->path = cut(&s, length_until(s, "?"));
 	t->has_path = t->path.len > 0 || s.len > 0;
@@ -181,6 +192,9 @@ give_hint(struct explanation *e, const struct target *t, const char *method)
 	else if (v->reason == REASON_QUERY)
 		hint(e, "add `query = %.*s` to [allow %s] (%s:%u)", query_len,
 		    (const char *)t->query.ptr, v->rule, v->file, v->line);
+	else if (v->reason == REASON_WEBSOCKET)
+		hint(e, "add `websocket = yes` to [allow %s] (%s:%u)", v->rule,
+		    v->file, v->line);
 	else if (v->reason == REASON_NO_POLICY)
 		hint(e,
 		    "give a policy that compiles: `tapward check` says "
@@ -202,6 +216,7 @@ judge(const struct policy_pair *pair, const struct target *t,
 		.path = t->path,
 		.query = t->query,
 		.has_query = t->has_query,
+		.is_websocket = t->is_websocket,
 		.is_ambiguous = reading.is_ambiguous,
 		.has_encoded_slash = reading.has_encoded_slash };
 	const struct verdict *v = &e->verdict;
@@ -232,9 +247,13 @@ explain(const struct policy_pair *pair, const char *target, const char *method,
 
 	if (rc == 0)
 		rc = name_target(&t, &e, err);
+	if (rc == 0 && t.is_websocket && strcmp(m, "GET") != 0)
+		rc = err_at(err, NULL, 0, "a WebSocket begins with GET");
 	if (rc != 0)
 		return rc;
-	e.is_request = t.scheme != SCHEME_TCP && (t.has_path || method != NULL);
+	e.is_websocket = t.is_websocket;
+	e.is_request = t.scheme != SCHEME_TCP &&
+	    (t.has_path || t.is_websocket || method != NULL);
 	judge(pair, &t, m, &e);
 	(void)verdict_code(&e.verdict, e.code);
 	give_hint(&e, &t, m);
@@ -277,6 +296,14 @@ explain_write(struct wr *w, const struct explanation *e)
 		    "note:    %s: only the name and the port are "
 		    "judged, nothing inside is seen\n",
 		    v->scheme == SCHEME_TCP ? "tcp" : "passthrough");
+	if (v->action != ACTION_DENY && e->is_websocket && e->is_inside_seen)
+		wr_fmt(w,
+		    "note:    the request that opens the WebSocket is judged, "
+		    "what is sent then is not%s\n",
+		    v->credential[0] == '\0'
+			? ""
+			: "; the host's definition of the credential must say "
+			  "`websocket = yes`, too");
 	if (v->action != ACTION_DENY && e->is_inside_seen && !e->is_request)
 		wr_fmt(w,
 		    "note:    the connection only; add a path to ask "

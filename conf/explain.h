@@ -22,7 +22,8 @@ struct explanation {
 	char host[HOST_SIZE];
 	uint16_t port;
 	enum scheme scheme;
-	bool is_request; /* else the connection only: no path was given */
+	bool is_request;   /* else the connection only: no path was given */
+	bool is_websocket; /* wss:// or ws:// */
 	/* the answer; strings borrow from the policies */
 	struct verdict verdict;
 	char code[48];             /* "" when allowed */
@@ -32,9 +33,10 @@ struct explanation {
 };
 
 /*
- * target is a URL (https, http, tcp://HOST:PORT) or HOST[:PORT][/PATH], which
- * means https. Without a path the connection is judged, with one a request;
- * method NULL means GET. -EINVAL and err set when it is neither.
+ * target is a URL (https, http, wss, ws, tcp://HOST:PORT) or
+ * HOST[:PORT][/PATH], which means https. Without a path the connection is
+ * judged, with one, or for a WebSocket, a request; method NULL means GET.
+ * -EINVAL and err set when it is neither.
  */
 int explain(const struct policy_pair *pair, const char *target,
     const char *method, struct explanation *ret, struct err *err);

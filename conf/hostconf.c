@@ -191,7 +191,7 @@ static const struct key_row keys[] = {
 	{ "path", HOSTCONF_CREDENTIAL, true, hostconf_take_path },
 	{ "deny-path", HOSTCONF_CREDENTIAL, true, hostconf_take_deny_path },
 	{ "grant", HOSTCONF_CREDENTIAL, true, hostconf_take_grant },
-	{ "websocket", HOSTCONF_CREDENTIAL, false, NULL },
+	{ "websocket", HOSTCONF_CREDENTIAL, false, hostconf_take_websocket },
 	{ "set-cookie", HOSTCONF_CREDENTIAL, false, NULL },
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))

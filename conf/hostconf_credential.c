@@ -18,8 +18,10 @@
 
 /* Fields that frame a message or name its target: none is a credential. */
 static const char *const reserved_fields[] = { "connection", "content-length",
-	"expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
-	"transfer-encoding", "upgrade", "via" };
+	"expect", "host", "keep-alive", "proxy-connection",
+	"sec-websocket-accept", "sec-websocket-extensions", "sec-websocket-key",
+	"sec-websocket-version", "te", "trailer", "transfer-encoding",
+	"upgrade", "via" };
 
 static struct hostconf_credential *
 present(const struct hostconf_parse *p)
@@ -306,6 +308,14 @@ hostconf_take_deny_path(struct hostconf_parse *p, struct span v)
 	return take_path(v, def_of(p)->deny_paths, &def_of(p)->deny_path_count);
 }
 
+const char *
+hostconf_take_websocket(struct hostconf_parse *p, struct span v)
+{
+	if (!words_parse_yes(v, &def_of(p)->serves_websocket))
+		return "websocket is `yes` or `no`";
+	return NULL;
+}
+
 /* A sandbox's name with stars. */
 static bool
 is_name_pattern(struct span v)
@@ -382,6 +392,16 @@ strip_own_field(struct message_broker_credential *d)
 		    LEASE_FIELD_NAME_SIZE, "%s", field);
 }
 
+static bool
+takes_get(const struct message_broker_credential *d)
+{
+	for (unsigned int i = 0; i < d->method_count; i++) {
+		if (strcmp(d->methods[i], "GET") == 0)
+			return true;
+	}
+	return d->method_count == 0;
+}
+
 int
 hostconf_finish_credential(struct hostconf_parse *p)
 {
@@ -401,6 +421,11 @@ hostconf_finish_credential(struct hostconf_parse *p)
 	if (missing != NULL)
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s] needs %s", d->name, missing);
+	if (d->serves_websocket && !takes_get(d))
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s] says websocket = yes, but a WebSocket "
+		    "begins with GET: add `method = GET`",
+		    d->name);
 	strip_own_field(d);
 	return 0;
 }

@@ -232,16 +232,29 @@ take_scheme(struct parse *p, struct span v, uint32_t line)
 }
 
 static const char *
-take_encoded_slash(struct parse *p, struct span v, uint32_t line)
+take_widen(struct parse *p, struct span v, uint32_t bit)
 {
 	bool yes;
 
-	(void)line;
 	if (!words_parse_yes(v, &yes))
-		return "encoded-slash is `yes` or `no`";
+		return "write `yes` or `no`";
 	if (yes)
-		parse_rule(p)->widen |= WIDEN_ENCODED_SLASH;
+		parse_rule(p)->widen |= bit;
 	return NULL;
+}
+
+static const char *
+take_encoded_slash(struct parse *p, struct span v, uint32_t line)
+{
+	(void)line;
+	return take_widen(p, v, WIDEN_ENCODED_SLASH);
+}
+
+static const char *
+take_websocket(struct parse *p, struct span v, uint32_t line)
+{
+	(void)line;
+	return take_widen(p, v, WIDEN_WEBSOCKET);
 }
 
 static const char *
@@ -275,7 +288,7 @@ static const struct key_row rows[] = {
 	[KEY_ENCODED_SLASH] = { "encoded-slash", IN_RULE, false,
 	    take_encoded_slash },
 	[KEY_SAY] = { "say", IN_RULE, false, take_say },
-	[KEY_WEBSOCKET] = { "websocket", IN_RULE, false, NULL },
+	[KEY_WEBSOCKET] = { "websocket", IN_RULE, false, take_websocket },
 	[KEY_REDIRECT] = { "redirect", IN_RULE, false, NULL },
 	[KEY_UNTIL] = { "until", IN_RULE, false, NULL },
 	[KEY_MAX_REQUESTS] = { "max-requests", IN_RULE, false, NULL },

@@ -2,6 +2,7 @@
  * What must hold within one rule, once its section has ended.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "conf/parse.h"
 
@@ -52,6 +53,8 @@ check_deny(struct parse *p)
 	    "a deny rule sends nothing, so it takes no credential");
 	refuse_if(p, KEY_TLS, modes);
 	refuse_if(p, KEY_SCHEME, modes);
+	refuse_if(p, KEY_WEBSOCKET,
+	    "a deny rule denies a WebSocket with all else: remove websocket");
 }
 
 /* Ports by scheme: what is spoken on 80 and 443 is fixed. */
@@ -82,9 +85,9 @@ static void
 check_uninspected(struct parse *p, const char *mode)
 {
 	static const enum parse_key keys[] = { KEY_METHOD, KEY_PATH, KEY_QUERY,
-		KEY_CREDENTIAL };
+		KEY_CREDENTIAL, KEY_WEBSOCKET };
 	static const char *const names[] = { "method", "path", "query",
-		"credential" };
+		"credential", "websocket" };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		uint32_t line = p->key_line[keys[i]];
@@ -138,6 +141,36 @@ check_modes(struct parse *p)
 	warn_of_mode(p);
 }
 
+static bool
+takes_get(const struct parse *p, const struct model_rule *r)
+{
+	for (uint32_t i = 0; i < r->methods.count; i++) {
+		const uint32_t *at = vec_at(&p->m->methods, r->methods.at + i);
+
+		if (strcmp(model_string(p->m, *at), "GET") == 0)
+			return true;
+	}
+	return r->methods.count == 0;
+}
+
+static void
+check_websocket(struct parse *p)
+{
+	const struct model_rule *r = parse_rule(p);
+	struct place at = parse_at(p, p->key_line[KEY_WEBSOCKET]);
+
+	if ((r->widen & WIDEN_WEBSOCKET) == 0)
+		return;
+	if (!takes_get(p, r))
+		finding_error(p->ret, at,
+		    "a WebSocket begins with GET, which this rule does not "
+		    "allow: add `method = GET`");
+	else if (!p->is_preset)
+		finding_warning(p->ret, at,
+		    "websocket judges the request that opens one, and sees "
+		    "nothing of what is sent then");
+}
+
 static void
 check_credential(struct parse *p)
 {
@@ -183,5 +216,6 @@ parse_finish_rule(struct parse *p)
 	}
 	check_modes(p);
 	check_ports(p);
+	check_websocket(p);
 	check_credential(p);
 }

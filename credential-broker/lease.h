@@ -16,7 +16,8 @@ void lease_request(struct sandbox *s, uint32_t id,
     const struct message_lease_request *req);
 /*
  * Ends leases of the credential, NULL: all. Each is written down as revoked,
- * and the gate is told to forget.
+ * and the gate is told to forget, and to end what one has opened: a WebSocket
+ * lives longer than its lease.
  */
 void lease_revoke(struct sandbox *s, const char *credential);
 

@@ -217,7 +217,9 @@ sandbox_set_changed(struct sandbox *s, const struct credential_set *before)
 		const struct credential *is =
 		    credential_set_find(s->broker->set, was->definition.name);
 
-		if (is == NULL || !credential_equals(was, is))
+		/* What was not granted was never lent. */
+		if (credential_is_granted(was, &s->attached) &&
+		    (is == NULL || !credential_equals(was, is)))
 			lease_revoke(s, was->definition.name);
 	}
 	tell_grants(s);

@@ -57,6 +57,7 @@ on_buried(struct grave *grave)
 	buf_done(&x->head);
 	buf_done(&x->authorization);
 	buf_done(&x->held);
+	exchange_tunnel_free(x->tunnel);
 	free(x->target);
 	free(x);
 }
@@ -70,6 +71,7 @@ leave(struct exchange *x)
 	exchange_enter(x, EXCHANGE_OVER);
 	(void)event_del(&x->timer);
 	exchange_stop_waiting(x);
+	exchange_tunnel_close(x);
 	lease_cancel(x->lease);
 	x->lease = NULL;
 	x->origin = NULL;
@@ -83,7 +85,8 @@ void
 exchange_finish(struct exchange *x)
 {
 	exchange_audit(x, REASON_NONE, false, "");
-	x->ops->end(x->arg);
+	if (!x->is_end_told)
+		x->ops->end(x->arg);
 	leave(x);
 }
 
@@ -131,7 +134,7 @@ exchange_refuse_for(struct exchange *x, enum reason reason, const char *detail)
 	d.line = x->verdict.line;
 	d.detail = detail;
 	if (reason == REASON_CREDENTIAL_UNAVAILABLE ||
-	    reason == REASON_CREDENTIAL_MISUSE)
+	    reason == REASON_CREDENTIAL_MISUSE || reason == REASON_WEBSOCKET)
 		d.credential = x->verdict.credential;
 	exchange_refuse(x, &d);
 }
@@ -218,7 +221,8 @@ make(const struct exchange_front *front, const struct http_request *req,
 	x->wants_json = deny_wants_json(&req->fields);
 	x->framing = req->framing;
 	x->length = req->length;
-	x->takes_trailers = http_takes_trailers(&req->fields);
+	x->takes_trailers =
+	    !req->is_websocket && http_takes_trailers(&req->fields);
 	x->is_up_whole = req->framing == HTTP_FRAMING_NONE ||
 	    (req->framing == HTTP_FRAMING_LENGTH && req->length == 0);
 	if (keep_target(x, req) != 0) {
@@ -249,7 +253,8 @@ check(struct exchange *x, const struct http_request *req, const char **detail)
 	/* It echoes what it was sent, credentials too (RFC 9110 9.3.8). */
 	if (req->known_method == HTTP_METHOD_TRACE)
 		return REASON_METHOD;
-	return exchange_check_override(x, req, detail);
+	r = exchange_tunnel_check(req, detail);
+	return r != REASON_NONE ? r : exchange_check_override(x, req, detail);
 }
 
 static enum reason
@@ -260,8 +265,6 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 	/* Nobody can be asked yet. */
 	if (v->action == ACTION_ASK)
 		return REASON_ASK_TIMEOUT;
-	if (x->is_websocket)
-		return REASON_WEBSOCKET;
 	/* Of the broker one method is asked for: there must not be two. */
 	if (v->credential[0] != '\0' &&
 	    (x->front.scheme != SCHEME_HTTPS || x->as_method[0] != '\0'))
@@ -341,6 +344,7 @@ exchange_open(struct exchange *x)
 		.framing = x->framing,
 		.length = x->length,
 		.takes_trailers = x->takes_trailers,
+		.is_websocket = x->is_websocket,
 	};
 
 	if (x->has_credential && clock_boot_ms() >= x->lease_ends_boot_ms) {
@@ -392,15 +396,29 @@ await_grants(struct exchange *x)
 		refuse_untold(x);
 }
 
+/* What the broker says, and for a lease that was kept we say ourselves. */
+static enum reason
+check_lease(const struct exchange *x, const struct message_lease *lease)
+{
+	if (lease->reason == REASON_NONE && x->is_websocket &&
+	    !lease->serves_websocket)
+		return REASON_WEBSOCKET;
+	return lease->reason;
+}
+
 static void
 on_lease(const struct message_lease *lease, void *arg)
 {
 	struct exchange *x = arg;
+	enum reason reason = check_lease(x, lease);
 	struct origin *o;
 
 	x->lease = NULL;
-	if (lease->reason != REASON_NONE) {
-		exchange_refuse_for(x, lease->reason, "");
+	if (reason != REASON_NONE) {
+		exchange_refuse_for(x, reason,
+		    reason == REASON_WEBSOCKET
+			? "its definition does not say websocket = yes"
+			: "");
 		return;
 	}
 	x->lease_id = lease->lease_id;
@@ -425,7 +443,8 @@ ask_lease(struct exchange *x)
 		.scheme = (uint8_t)x->front.scheme,
 		.path = x->path,
 		.has_query = x->has_query,
-		.query = x->query };
+		.query = x->query,
+		.is_websocket = x->is_websocket };
 	bool is_done = false;
 	struct lease_wait *wait;
 
@@ -522,6 +541,13 @@ exchange_origin_failed(struct exchange *x, enum reason reason, bool by_ceiling,
 		return;
 	}
 	memcpy(x->address, origin_address(o), sizeof(x->address));
+	if (x->tunnel != NULL) {
+		/* Whoever speaks may end it, in order or not. */
+		x->ops->cut(x->arg);
+		exchange_audit(x, REASON_NONE, false, detail);
+		leave(x);
+		return;
+	}
 	d = deny_init(reason);
 	d.by_ceiling = by_ceiling;
 	d.rule = x->verdict.rule;

@@ -30,6 +30,11 @@ enum exchange_body {
 	EXCHANGE_BODY_NONE, /* none, whatever a length says (HEAD, 304) */
 	EXCHANGE_BODY_LENGTH,
 	EXCHANGE_BODY_UNKNOWN, /* exchange_guest_ops.end tells */
+	/*
+	 * A WebSocket is open: bytes go both ways, and each way ends by itself,
+	 * by exchange_guest_ops.end and by exchange_up_end().
+	 */
+	EXCHANGE_BODY_TUNNEL,
 };
 
 /* Head of an answer. Borrowed until the callee returns. */
@@ -68,8 +73,8 @@ struct exchange_guest_ops {
 	/* Nothing was answered yet: answers this. */
 	void (*refuse)(void *arg, const struct deny *d);
 	/*
-	 * It is over and its record is written; after end, cut or refuse. The
-	 * guest's half forgets it.
+	 * It is over and its record is written; after end (of a tunnel when
+	 * both ways ended), cut or refuse. The guest's half forgets it.
 	 */
 	void (*over)(void *arg);
 };
@@ -120,6 +125,12 @@ void exchange_line_go_on(struct gate *g);
 /* What waits for this key will not be able to share a connection. */
 void exchange_line_tell(struct gate *g, const struct origin_key *key);
 
+/*
+ * A lease of this credential (NULL: of any) was revoked: ends the WebSockets
+ * that were opened with one.
+ */
+void exchange_tunnels_revoke(struct gate *g, const char *credential);
+
 /* --- told by the origin's half --- */
 void exchange_origin_ready(struct exchange *x);
 /* What an origin that failed has made of the request. */
@@ -141,6 +152,8 @@ bool exchange_origin_trailers(struct exchange *x, const struct http_fields *f);
 void exchange_origin_end(struct exchange *x);
 /* The origin takes request bytes again. */
 void exchange_origin_room(struct exchange *x);
+/* Of a tunnel: all of the guest's bytes are written, and our way is closed. */
+void exchange_origin_sent(struct exchange *x);
 /* Bytes moved: the time-out starts anew. */
 void exchange_alive(struct exchange *x);
 

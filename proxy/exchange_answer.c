@@ -71,8 +71,10 @@ take_framing(const struct http_response *res, struct exchange_head *h)
 		return;
 	case HTTP_FRAMING_CHUNKED:
 	case HTTP_FRAMING_CLOSE:
-	case HTTP_FRAMING_TUNNEL:
 		h->body = EXCHANGE_BODY_UNKNOWN;
+		return;
+	case HTTP_FRAMING_TUNNEL:
+		h->body = EXCHANGE_BODY_TUNNEL;
 		return;
 	}
 }
@@ -99,6 +101,9 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 	struct exchange_head h;
 
 	exchange_alive(x);
+	if (res->framing == HTTP_FRAMING_TUNNEL &&
+	    !exchange_tunnel_open(x, res))
+		return;
 	if (is_blinding(x, res)) {
 		exchange_refuse_for(x, REASON_BAD_RESPONSE,
 		    "encoded, so that it cannot be searched for the "
@@ -124,6 +129,8 @@ exchange_origin_body(struct exchange *x, struct span data)
 	size_t taken;
 
 	exchange_alive(x);
+	if (x->tunnel != NULL)
+		return exchange_tunnel_down(x, data);
 	if (x->has_credential)
 		return exchange_search_body(x, data);
 	taken = x->ops->body(x->arg, data);
@@ -155,6 +162,10 @@ exchange_origin_trailers(struct exchange *x, const struct http_fields *f)
 void
 exchange_origin_end(struct exchange *x)
 {
+	if (x->tunnel != NULL) {
+		exchange_tunnel_origin_end(x);
+		return;
+	}
 	x->is_down_ending = true;
 	if (exchange_give(x))
 		exchange_finish(x);
@@ -167,6 +178,10 @@ exchange_resume(struct exchange *x)
 
 	if (x->state != EXCHANGE_OPEN)
 		return;
+	if (x->tunnel != NULL) {
+		exchange_tunnel_resume(x);
+		return;
+	}
 	is_empty = exchange_give(x);
 	if (!x->is_down_ending)
 		origin_resume(x->origin);

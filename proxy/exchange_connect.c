@@ -36,7 +36,9 @@ exchange_may_repeat(const struct exchange *x, enum exchange_fate fate)
 static struct origin_key
 key_of(const struct exchange *x)
 {
-	struct origin_key key = { .port = x->port, .scheme = x->front.scheme };
+	struct origin_key key = { .port = x->port,
+		.scheme = x->front.scheme,
+		.is_websocket = x->is_websocket };
 
 	memcpy(key.host, x->host, sizeof(key.host));
 	if (x->has_credential)
@@ -53,7 +55,8 @@ take_pooled(struct exchange *x)
 	bool is_safe =
 	    x->is_up_whole && exchange_may_repeat(x, EXCHANGE_FATE_STALE);
 
-	if (x->was_repeated)
+	/* A WebSocket has a connection of its own, from its first byte. */
+	if (x->was_repeated || x->is_websocket)
 		return NULL;
 	return pool_take(x->gate, &key, is_safe ? UINT64_MAX : IDLE_SAFE_MS);
 }

@@ -76,9 +76,12 @@ struct exchange {
 	/* the answer */
 	bool has_answered; /* its head is with the guest's half */
 	bool is_down_ending;
+	bool is_end_told; /* to the guest's half */
 	bool has_leaked;
 	struct buf held;   /* being searched for the credential */
 	size_t held_clean; /* bytes at its front that were, and may go */
+	struct exchange_tunnel *tunnel; /* a WebSocket is open */
+	TAILQ_ENTRY(exchange) tunnels;  /* of those with a credential */
 
 	struct event timer;
 	uint64_t alive_ms;
@@ -119,6 +122,9 @@ int exchange_write_head(struct exchange *x, const struct http_request *req);
 void exchange_strip_granted(struct exchange *x);
 /* Takes the fields out of x->head that this lease strips. */
 void exchange_strip_head(struct exchange *x, const struct message_lease *l);
+/* Value of the first field of this name in x->head; false: there is none. */
+bool exchange_head_find(const struct exchange *x, const char *name,
+    struct span *ret_value);
 /*
  * Does the request name what its connection was made for? REASON_NONE,
  * REASON_HOST_MISMATCH or REASON_BAD_REQUEST, and why.
@@ -138,6 +144,22 @@ bool exchange_holds_secret(const struct exchange *x, struct span s);
 size_t exchange_search_body(struct exchange *x, struct span data);
 /* Gives the guest's half what was searched; true when nothing is left. */
 bool exchange_give(struct exchange *x);
+
+/* --- exchange_tunnel.c --- */
+/* May this field of the handshake go on, as the request is? */
+bool exchange_tunnel_passes(const struct exchange *x, struct span name);
+/* REASON_NONE, or REASON_BAD_REQUEST for a handshake that is none, and why. */
+enum reason exchange_tunnel_check(const struct http_request *req,
+    const char **ret_detail);
+/* A 101 came: opens x->tunnel. False: it is refused, and over. */
+bool exchange_tunnel_open(struct exchange *x, const struct http_response *res);
+/* Bytes of the origin; returns how many were taken. */
+size_t exchange_tunnel_down(struct exchange *x, struct span data);
+void exchange_tunnel_origin_end(struct exchange *x);
+void exchange_tunnel_resume(struct exchange *x);
+/* The exchange is over; what it holds is freed later. */
+void exchange_tunnel_close(struct exchange *x);
+void exchange_tunnel_free(struct exchange_tunnel *t); /* NULL is fine */
 
 /* --- exchange_audit.c --- */
 void exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,

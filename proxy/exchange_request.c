@@ -11,6 +11,7 @@
 #include "wire/http_write.h"
 #include "wire/path.h"
 #include "wire/token.h"
+#include "wire/websocket.h"
 
 static uint16_t
 usual_port(enum scheme s)
@@ -149,6 +150,8 @@ goes_on(const struct exchange *x, const struct http_request *req,
 		return false;
 	if (strips && inject_is_stripped(name))
 		return false;
+	if (websocket_is_field(name) && !exchange_tunnel_passes(x, name))
+		return false;
 	return !(x->has_credential && is_for_the_scan(name));
 }
 
@@ -225,6 +228,28 @@ name_of(struct span line)
 	if (colon == NULL)
 		return (struct span){ line.ptr, 0 };
 	return (struct span){ line.ptr, (size_t)(colon - line.ptr) };
+}
+
+bool
+exchange_head_find(const struct exchange *x, const char *name,
+    struct span *ret_value)
+{
+	struct span all = buf_span(&x->head);
+
+	for (size_t at = line_len(all); at < all.len;) {
+		struct span line = { all.ptr + at, all.len - at };
+
+		line.len = line_len(line);
+		if (span_is_case(name_of(line), name)) {
+			size_t skip = strlen(name) + 1;
+
+			*ret_value = token_trim((struct span){ line.ptr + skip,
+			    line.len - skip - 2 });
+			return true;
+		}
+		at += line.len;
+	}
+	return false;
 }
 
 /* Of field names: is this one of those that go? */

@@ -239,10 +239,11 @@ gate_run_set_policy(struct gate_run *r, int policy, int ceiling)
 		return rc;
 	g->pair = after;
 	g->policy_generation++;
+	/* What the new one denies ends for that, before anything else ends. */
+	conns_policy_changed(g);
 	/* What was asked for under the old one is asked for anew. */
 	lease_forget_all(g);
 	pool_flush(g);
-	conns_policy_changed(g);
 	pair_unref(&before);
 	set_deferred(r);
 	log_info(AREA, "sandbox=%s policy=%s", g->sandbox, gate_run_policy(r));

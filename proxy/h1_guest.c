@@ -37,7 +37,9 @@ static const struct h1_step {
 	[H1_LOOK] = { "look", TO(H1_BODY) | TO(H1_CLOSE) | TO(H1_DEAD) },
 	[H1_BODY] = { "body",
 	    TO(H1_WAIT) | TO(H1_DRAIN) | TO(H1_CLOSE) | TO(H1_DEAD) },
-	[H1_WAIT] = { "wait", TO(H1_HEAD) | TO(H1_CLOSE) | TO(H1_DEAD) },
+	[H1_WAIT] = { "wait",
+	    TO(H1_HEAD) | TO(H1_TUNNEL) | TO(H1_CLOSE) | TO(H1_DEAD) },
+	[H1_TUNNEL] = { "tunnel", TO(H1_CLOSE) | TO(H1_DEAD) },
 	[H1_DRAIN] = { "drain", TO(H1_CLOSE) | TO(H1_DEAD) },
 	[H1_CLOSE] = { "close", TO(H1_LINGER) | TO(H1_DEAD) },
 	[H1_LINGER] = { "linger", TO(H1_DEAD) },
@@ -250,7 +252,8 @@ read_some(struct h1_guest *h, size_t size, size_t *ret_len)
 static size_t
 read_size(const struct h1_guest *h)
 {
-	if (h->state != H1_BODY && h->state != H1_DRAIN)
+	if (h->state != H1_BODY && h->state != H1_TUNNEL &&
+	    h->state != H1_DRAIN)
 		return HEAD_READ_BYTES;
 	/* On the explicit port not past the body, for the same reason. */
 	if (!h->spec.is_explicit || h->framing != HTTP_FRAMING_LENGTH ||
@@ -287,9 +290,8 @@ h1_guest_fill(struct h1_guest *h)
 	return true;
 }
 
-/* Nobody wants what comes in now: it would be told again and again. */
-static bool
-pause_reading(struct h1_guest *h)
+bool
+h1_guest_pause(struct h1_guest *h)
 {
 	if (h->is_readable)
 		stream_set_reading(h->spec.stream, false);
@@ -381,7 +383,7 @@ step_body(struct h1_guest *h)
 	size_t taken;
 
 	if (!exchange_wants_body(h->x) || h->is_up_blocked)
-		return pause_reading(h);
+		return h1_guest_pause(h);
 	if (h->is_whole)
 		return end_body(h);
 	if (h->ready == 0 && !decode(h, &fault)) {
@@ -406,7 +408,7 @@ step_wait(struct h1_guest *h)
 {
 	if (!h->spec.is_explicit && h->in.len < AHEAD_MAX_BYTES)
 		return h1_guest_fill(h);
-	return pause_reading(h);
+	return h1_guest_pause(h);
 }
 
 /* Takes what is there of a refused body. False: its end, or nonsense. */
@@ -453,7 +455,7 @@ static bool
 step_close(struct h1_guest *h)
 {
 	if (h->out.len > 0)
-		return pause_reading(h);
+		return h1_guest_pause(h);
 	if (h->is_cut) {
 		h1_guest_enter(h, H1_DEAD);
 		return true;
@@ -493,6 +495,14 @@ after_exchange(struct h1_guest *h)
 }
 
 static bool
+step_exchange(struct h1_guest *h)
+{
+	if (h->state == H1_TUNNEL)
+		return h1_guest_step_tunnel(h);
+	return h->state == H1_BODY ? step_body(h) : step_wait(h);
+}
+
+static bool
 step(struct h1_guest *h)
 {
 	switch (h->state) {
@@ -502,6 +512,7 @@ step(struct h1_guest *h)
 		return h1_guest_step_look(h);
 	case H1_BODY:
 	case H1_WAIT:
+	case H1_TUNNEL:
 		if (h->x == NULL) {
 			/* What was said must not wait behind what follows. */
 			if (h->keeps && h->out.len > OUT_LOW_BYTES)
@@ -509,7 +520,7 @@ step(struct h1_guest *h)
 			after_exchange(h);
 			return true;
 		}
-		return h->state == H1_BODY ? step_body(h) : step_wait(h);
+		return step_exchange(h);
 	case H1_DRAIN:
 		return step_drain(h);
 	case H1_LINGER:
@@ -517,7 +528,7 @@ step(struct h1_guest *h)
 	case H1_CLOSE:
 		return step_close(h);
 	case H1_CONNECTED:
-		return pause_reading(h);
+		return h1_guest_pause(h);
 	case H1_DEAD:
 	case H1_STATES:
 		break;

@@ -4,9 +4,9 @@
  * each is parsed, judged and given its credential anew.
  *
  * States: HEAD, LOOK (at a chunked body, before the request goes on), BODY (of
- * the request, while the answer may have begun), WAIT (for the answer), DRAIN
- * (refused: reads and drops), CLOSE (writes the rest), LINGER (closed our
- * direction, waits for the guest to), DEAD.
+ * the request, while the answer may have begun), WAIT (for the answer), TUNNEL
+ * (a WebSocket is open), DRAIN (refused: reads and drops), CLOSE (writes the
+ * rest), LINGER (closed our direction, waits for the guest to), DEAD.
  */
 #ifndef TAPWARD_PROXY_H1_GUEST_H
 #define TAPWARD_PROXY_H1_GUEST_H

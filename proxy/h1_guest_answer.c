@@ -100,8 +100,12 @@ on_head(void *arg, const struct exchange_head *e)
 	for (size_t i = 0; i < e->fields.count; i++)
 		http_write_field(&w, e->fields.at[i].name,
 		    e->fields.at[i].value);
-	write_framing(h, &w, e);
-	write_connection(h, &w);
+	if (e->body == EXCHANGE_BODY_TUNNEL) {
+		h1_guest_open_tunnel(h, &w);
+	} else {
+		write_framing(h, &w, e);
+		write_connection(h, &w);
+	}
 	http_write_end(&w);
 	if (buf_write_end(&h->out, &w) != 0)
 		break_off(h);
@@ -169,6 +173,7 @@ on_end(void *arg)
 		append(h, span_of("\r\n"));
 		buf_done(&h->trailers);
 	}
+	h->is_down_ended = true;
 	h1_guest_kick(h);
 }
 

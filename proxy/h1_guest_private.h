@@ -18,6 +18,7 @@ enum h1_state {
 	H1_LOOK,      /* at a chunked body, before the request goes on */
 	H1_BODY,      /* of the request, while the answer may have begun */
 	H1_WAIT,      /* the request is whole, the answer is not */
+	H1_TUNNEL,    /* a WebSocket is open */
 	H1_DRAIN,     /* refused in the middle of a body: reads and drops */
 	H1_CLOSE,     /* writes the rest */
 	H1_LINGER,    /* our direction is closed, the guest's is not yet */
@@ -69,6 +70,7 @@ struct h1_guest {
 	bool is_answer_chunked;
 	struct buf trailers; /* written, for its end */
 	bool is_down_blocked;
+	bool is_down_ended; /* of a tunnel */
 	bool is_cut;
 	uint64_t dropped; /* bytes read while draining */
 };
@@ -81,6 +83,8 @@ void h1_guest_kick(struct h1_guest *h);
 void h1_guest_set_deadline(struct h1_guest *h, uint64_t ms);
 /* Reads. True: there is more in the buffer, or the end was noticed. */
 bool h1_guest_fill(struct h1_guest *h);
+/* Nobody wants what comes in now: it would be told again and again. False. */
+bool h1_guest_pause(struct h1_guest *h);
 
 /* --- h1_guest_head.c --- */
 /* Takes a head out of in. False: it is not whole yet. */
@@ -98,6 +102,11 @@ void h1_guest_look(struct h1_guest *h, const struct http_request *req,
 bool h1_guest_step_look(struct h1_guest *h);
 /* Time is up. */
 void h1_guest_end_look(struct h1_guest *h);
+
+/* --- h1_guest_tunnel.c --- */
+/* Its 101 is being written: what makes it one, and the state. */
+void h1_guest_open_tunnel(struct h1_guest *h, struct wr *w);
+bool h1_guest_step_tunnel(struct h1_guest *h);
 
 /* --- h1_guest_answer.c --- */
 extern const struct exchange_guest_ops h1_guest_ops;

@@ -26,11 +26,13 @@ tapward_library(tapward_inspect
 		exchange_audit.c
 		exchange_connect.c
 		exchange_request.c
-	exchange_search.c
+		exchange_search.c
+		exchange_tunnel.c
 		h1_guest.c
 		h1_guest_answer.c
 		h1_guest_head.c
 		h1_guest_look.c
+		h1_guest_tunnel.c
 		h2_guest.c
 		h2_guest_session.c
 		h2_guest_stream.c
@@ -44,6 +46,8 @@ tapward_library(tapward_inspect
 		inspect.c
 		origin.c
 		origin_answer.c
+		origin_send.c
+		origin_tunnel.c
 		pool.c
 		scan.c
 		stream.c
@@ -52,6 +56,7 @@ tapward_library(tapward_inspect
 		tls_guest.c
 		tls_leaf.c
 		tls_origin.c
+		websocket_scan.c
 	LINK tapward_grants tapward_roots tapward_x509 tapward_conf
 		tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
@@ -76,7 +81,8 @@ tapward_library(tapward_inspect_fixture
 
 foreach(module buf deny exchange exchange_ends grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool scan
-		smuggling tls trailers)
+		smuggling tls trailers tunnel tunnel_ends
+		tunnel_scan websocket_scan)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 
@@ -87,3 +93,4 @@ tapward_fuzz_target(h2_origin LINK tapward_inspect_fixture)
 tapward_fuzz_target(deny LINK tapward_inspect PkgConfig::JANSSON)
 tapward_fuzz_target(tls_agree
 	LINK tapward_wire PkgConfig::SSL PkgConfig::CRYPTO)
+tapward_fuzz_target(websocket_scan LINK tapward_inspect)

@@ -24,6 +24,8 @@ struct origin_key {
 	uint16_t port;
 	enum scheme scheme;                    /* SCHEME_HTTPS or SCHEME_HTTP */
 	char credential[CREDENTIAL_NAME_SIZE]; /* "" without one */
+	/* For one WebSocket: HTTP/1.1 only, and never in the pool. */
+	bool is_websocket;
 };
 
 /* NULL when memory is short. Nothing is dialled yet. */
@@ -73,13 +75,17 @@ struct origin_request {
 	enum http_framing framing;
 	uint64_t length;
 	bool takes_trailers; /* the guest said so, and the origin is told */
+	bool is_websocket;   /* asks for a tunnel */
 };
 int origin_send_head(struct origin *o, const struct origin_request *r);
 /* Body bytes; returns how many were taken. */
 size_t origin_send_body(struct origin *o, struct span data);
 /* Fields behind the body; HTTP/1.1 drops them. */
 void origin_send_trailers(struct origin *o, const struct http_fields *f);
-/* The body is whole. */
+/*
+ * The body is whole. Of a tunnel: our direction is closed once all is written,
+ * and exchange_origin_sent() tells.
+ */
 void origin_send_end(struct origin *o);
 /* The guest's half takes answer bytes again. */
 void origin_resume(struct origin *o);

@@ -80,13 +80,14 @@ take_head(struct origin *o, size_t len)
 {
 	struct http_response res;
 	struct span head = { buf_span(&o->in).ptr, len };
-	enum http_status s = http_response_parse(head, o->method, false, &res);
+	enum http_status s =
+	    http_response_parse(head, o->method, o->key.is_websocket, &res);
 
 	if (s != HTTP_OK) {
 		fail(o, http_status_text(s));
 		return false;
 	}
-	if (res.status < 200) {
+	if (res.status < 200 && res.framing != HTTP_FRAMING_TUNNEL) {
 		if (++o->interim_count > INTERIM_MAX) {
 			fail(o, "too many interim answers");
 			return false;
@@ -97,12 +98,15 @@ take_head(struct origin *o, size_t len)
 	}
 	o->framing = res.framing;
 	o->left = res.framing == HTTP_FRAMING_LENGTH ? res.length : 0;
-	o->keeps = res.is_keep_alive && res.framing != HTTP_FRAMING_CLOSE;
+	o->keeps = res.is_keep_alive && res.framing != HTTP_FRAMING_CLOSE &&
+	    !o->key.is_websocket;
 	o->state = ORIGIN_ANSWER;
 	exchange_origin_head(o->x, &res);
 	if (o->state != ORIGIN_ANSWER)
 		return false;
 	buf_consume(&o->in, len);
+	if (res.framing == HTTP_FRAMING_TUNNEL)
+		origin_tunnel_begin(o);
 	return true;
 }
 
@@ -181,12 +185,12 @@ find_ready(struct origin *o)
 		o->ready = o->in.len < o->left ? o->in.len : (size_t)o->left;
 		return o->ready > 0;
 	case HTTP_FRAMING_CLOSE:
+	case HTTP_FRAMING_TUNNEL:
 		o->ready = o->in.len;
 		return o->ready > 0;
 	case HTTP_FRAMING_CHUNKED:
 		return !o->is_chunked_done && decode(o);
 	case HTTP_FRAMING_NONE:
-	case HTTP_FRAMING_TUNNEL:
 		break;
 	}
 	return false;
@@ -201,9 +205,9 @@ body_is_whole(const struct origin *o)
 	case HTTP_FRAMING_CHUNKED:
 		return o->is_chunked_done;
 	case HTTP_FRAMING_CLOSE:
+	case HTTP_FRAMING_TUNNEL:
 		return false; /* the end of the connection tells */
 	case HTTP_FRAMING_NONE:
-	case HTTP_FRAMING_TUNNEL:
 		break;
 	}
 	return true;
@@ -265,7 +269,9 @@ ended(struct origin *o, enum stream_result r)
 {
 	bool in_order = r == STREAM_END;
 
-	if (in_order && o->state == ORIGIN_ANSWER &&
+	if (o->up_framing == HTTP_FRAMING_TUNNEL && r != STREAM_FAILED)
+		origin_tunnel_ended(o, !in_order);
+	else if (in_order && o->state == ORIGIN_ANSWER &&
 	    o->framing == HTTP_FRAMING_CLOSE)
 		end(o);
 	else

@@ -79,6 +79,7 @@ struct origin {
 	struct chunked chunked;
 	size_t ready; /* decoded bytes at the front of in */
 	bool is_chunked_done;
+	bool is_down_ended;  /* of a tunnel; the other way may go on */
 	struct buf trailers; /* their section, as it came */
 
 	/* As a stream of HTTP/2; then dial to stream above are not used. */
@@ -96,7 +97,7 @@ struct origin {
 	size_t window_more; /* its share of the connection's window_left */
 };
 
-/* origin.c: writes what is in out. */
+/* origin_send.c: writes what is in out. */
 void origin_write(struct origin *o);
 
 /* origin_answer.c */
@@ -105,5 +106,13 @@ void origin_answer_begin(struct origin *o);
 void origin_answer_read(struct origin *o);
 /* Goes on with what was read before. */
 void origin_answer_run(struct origin *o);
+
+/* --- origin_tunnel.c --- */
+/* The 101 was let through: bytes go both ways. */
+void origin_tunnel_begin(struct origin *o);
+/* The origin closed its direction; is_cut: no more can be written, either. */
+void origin_tunnel_ended(struct origin *o, bool is_cut);
+/* What was to be written is: closes our direction if the guest did. */
+void origin_tunnel_written(struct origin *o);
 
 #endif

@@ -14,7 +14,7 @@
 struct pool {
 	struct h2_origins h2;
 	struct origin_streams connecting;
-	struct exchange_line line;
+	struct exchange_line line, tunnels;
 	struct event *wake;
 	struct origin *newest, *oldest;
 	size_t count;
@@ -72,6 +72,7 @@ pool_new(struct gate *g)
 	TAILQ_INIT(&p->h2);
 	TAILQ_INIT(&p->connecting);
 	TAILQ_INIT(&p->line);
+	TAILQ_INIT(&p->tunnels);
 	g->pool = p;
 	return 0;
 }
@@ -123,6 +124,12 @@ pool_line(struct gate *g)
 	return &g->pool->line;
 }
 
+struct exchange_line *
+pool_tunnels(struct gate *g)
+{
+	return &g->pool->tunnels;
+}
+
 void
 pool_wake(struct gate *g)
 {
@@ -134,6 +141,7 @@ bool
 pool_key_is(const struct origin_key *a, const struct origin_key *b)
 {
 	return a->port == b->port && a->scheme == b->scheme &&
+	    a->is_websocket == b->is_websocket &&
 	    strcmp(a->host, b->host) == 0 &&
 	    strcmp(a->credential, b->credential) == 0;
 }
@@ -223,8 +231,10 @@ pool_revoke(struct gate *g, const char *credential)
 		}
 		o = older;
 	}
-	if (g->pool != NULL)
-		h2_origins_revoke(g, credential);
+	if (g->pool == NULL)
+		return;
+	h2_origins_revoke(g, credential);
+	exchange_tunnels_revoke(g, credential);
 }
 
 uint32_t

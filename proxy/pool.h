@@ -26,6 +26,8 @@ TAILQ_HEAD(origin_streams, origin);
 TAILQ_HEAD(exchange_line, exchange);
 struct origin_streams *pool_connecting(struct gate *g);
 struct exchange_line *pool_line(struct gate *g);
+/* Open WebSockets whose request carried a credential. */
+struct exchange_line *pool_tunnels(struct gate *g);
 /* Something is free that one of them may have waited for. */
 void pool_wake(struct gate *g);
 /* May what was made for a serve b? */
@@ -50,9 +52,9 @@ void pool_drop(struct gate *g, struct origin *o);
 void pool_flush(struct gate *g);
 /*
  * A lease was revoked: ends the idle ones that carry this credential, or, if it
- * is NULL, any. They hold its value. A busy one must not come back: it was
- * given to its exchange before pool_revocations() changed. Before pool_new()
- * there is nothing to do.
+ * is NULL, any, and the WebSockets. They hold its value. A busy one must not
+ * come back: it was given to its exchange before pool_revocations() changed.
+ * Before pool_new() there is nothing to do.
  */
 void pool_revoke(struct gate *g, const char *credential);
 uint32_t pool_revocations(const struct gate *g);

@@ -68,11 +68,11 @@ struct tls_failure tls_guest_failure(const struct tls_guest *keep);
 /*
  * The origin's side of one connection on fd: SNI, hostname check and a
  * session kept from before, all for (host, port); host is borrowed as long as
- * keep. A handshake that succeeds has verified the name. NULL when memory is
- * short.
+ * keep. Without may_h2 HTTP/1.1 alone is offered. A handshake that succeeds
+ * has verified the name. NULL when memory is short.
  */
 SSL *tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
-    struct tls_origin *keep);
+    bool may_h2, struct tls_origin *keep);
 /* What the two sides agreed on, after the handshake. */
 enum tls_http {
 	TLS_HTTP_1, /* or nothing was said */

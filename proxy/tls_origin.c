@@ -184,9 +184,18 @@ set_name(SSL *ssl, const char *host)
 		TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)host) == 1;
 }
 
+static bool
+offer_http1(SSL *ssl)
+{
+	static const uint8_t alpn[] = "\x08http/1.1";
+
+	/* It returns 0 when it succeeds. */
+	return SSL_set_alpn_protos(ssl, alpn, sizeof(alpn) - 1) == 0;
+}
+
 SSL *
 tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
-    struct tls_origin *keep)
+    bool may_h2, struct tls_origin *keep)
 {
 	SSL *ssl = SSL_new(g->tls->origin);
 
@@ -195,7 +204,8 @@ tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
 	if (ssl == NULL)
 		return NULL;
 	SSL_set_app_data(ssl, keep);
-	if (!set_name(ssl, host) || SSL_set_fd(ssl, fd) != 1) {
+	if (!set_name(ssl, host) || SSL_set_fd(ssl, fd) != 1 ||
+	    (!may_h2 && !offer_http1(ssl))) {
 		ERR_clear_error();
 		SSL_free(ssl);
 		return NULL;

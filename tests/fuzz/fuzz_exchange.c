@@ -2,9 +2,10 @@
  * A guest and an origin that send anything. Property: whatever reaches the
  * origin begins with one head that is canonical (it parses strictly, and
  * names the host that was judged in our spelling), and a guest never gets
- * more than whole answers: what it sees begins with a head that parses. What
- * comes behind a CONNECT is left for whom it leads to; and bytes that are no
- * handshake are answered by nothing but records of TLS, and dial nobody.
+ * more than whole answers: what it sees begins with a head that parses, and is
+ * no 101 unless its handshake went out. What comes behind a CONNECT is left
+ * for whom it leads to; and bytes that are no handshake are answered by
+ * nothing but records of TLS, and dial nobody.
  *
  * Input: one byte of how the guest came (enum front) and how it is cut, the
  * guest's bytes, a byte 0xff, the origin's.
@@ -21,12 +22,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char policy[] = "[policy]\nversion = 1\n[allow plain]\n"
 			     "host = a.example.org\nport = 80\n"
-			     "scheme = http\n"
+			     "scheme = http\nwebsocket = yes\n"
 			     "[allow tunnel]\nhost = b.example.org\n";
 
 enum front { FRONT_HTTP, FRONT_EXPLICIT, FRONT_TLS, FRONT_COUNT };
 
-static void
+/* True: it was asked for a WebSocket. */
+static bool
 check_origin(struct peer *o)
 {
 	static const char host[] = "\r\nHost: a.example.org\r\n";
@@ -38,17 +40,19 @@ check_origin(struct peer *o)
 	    HTTP_OK) {
 		/* A head is written whole, or not at all. */
 		assert(o->in_len == 0);
-		return;
+		return false;
 	}
 	assert(
 	    http_request_parse((struct span){ o->in, len }, &req) == HTTP_OK);
 	assert(req.form == HTTP_FORM_ORIGIN || req.form == HTTP_FORM_ASTERISK);
 	assert(memmem(o->in, len, host, sizeof(host) - 1) != NULL);
-	assert(!req.expects_continue && !req.has_upgrade);
+	assert(!req.expects_continue);
+	assert(req.has_upgrade == req.is_websocket);
+	return req.is_websocket;
 }
 
 static void
-check_guest(struct peer *g)
+check_guest(struct peer *g, bool has_asked)
 {
 	struct http_scan scan = { .at = 0 };
 	struct http_response res;
@@ -60,7 +64,7 @@ check_guest(struct peer *g)
 	s = http_scan(&scan, (struct span){ g->in, g->in_len }, &len);
 	assert(s == HTTP_OK);
 	s = http_response_parse((struct span){ g->in, len }, HTTP_METHOD_GET,
-	    false, &res);
+	    has_asked, &res);
 	/* An answer to HEAD, or 304, may say a length and have no body. */
 	assert(s == HTTP_OK);
 }
@@ -118,14 +122,16 @@ open_front(struct fix *f, enum front front)
 static void
 check_all(struct fix *f, enum front front, struct span sent)
 {
+	bool has_asked = false;
+
 	if (front == FRONT_TLS) {
 		assert(f->origin_count == 0);
 		check_records(&f->guest);
 		return;
 	}
 	for (size_t i = 0; i < f->origin_count; i++)
-		check_origin(&f->origins[i]);
-	check_guest(&f->guest);
+		has_asked = check_origin(&f->origins[i]) || has_asked;
+	check_guest(&f->guest, has_asked);
 	if (f->has_restarted)
 		check_tunnel(f, sent);
 }

@@ -45,6 +45,7 @@
 	"[allow alt]\nhost = npm.acme.example\nport = 8443\n"                  \
 	"credential = npm\n"                                                   \
 	"[allow free]\nhost = free.acme.example\ncredential = free\n"          \
+	"websocket = yes\n"                                                    \
 	"[allow alien]\nhost = alien.acme.example\ncredential = alien\n"       \
 	"[allow none]\nhost = none.acme.example\ncredential = none\n"          \
 	"[allow asked]\nhost = asked.acme.example\n"                           \
@@ -56,7 +57,7 @@ struct answer {
 	enum reason reason;
 	uint64_t lease_id;
 	uint64_t expires_boot_ms;
-	bool any_request;
+	bool any_request, serves_websocket;
 	enum lease_apply apply;
 	unsigned int strip_count;
 	char value[64];
@@ -89,7 +90,8 @@ struct world {
 	unsigned int told_count;  /* whole sets of grants */
 	unsigned int grant_count; /* in the last, and those that came since */
 	struct message_grant grants[8];
-	bool is_told_set; /* the next grant begins another */
+	bool is_told_set;    /* the next grant begins another */
+	bool asks_websocket; /* request() says that it opens one */
 	int fds_before;
 };
 
@@ -143,6 +145,7 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 		.lease_id = m.lease_id,
 		.expires_boot_ms = m.expires_boot_ms,
 		.any_request = m.any_request,
+		.serves_websocket = m.serves_websocket,
 		.apply = m.apply,
 		.strip_count = m.strip_count };
 	assert_true(m.value.len < sizeof(a->value));
@@ -497,7 +500,8 @@ request(struct world *w, const char *credential, const char *host,
 {
 	struct message_lease_request m = { .port = port,
 		.scheme = scheme,
-		.path = span_of(path) };
+		.path = span_of(path),
+		.is_websocket = w->asks_websocket };
 	const char *query = strchr(path, '?');
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr body = wr_init(buf, sizeof(buf));

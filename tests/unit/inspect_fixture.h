@@ -85,6 +85,8 @@ struct fix {
 	/* the broker */
 	enum reason lease_refusal;
 	bool is_lease_late; /* answers from the loop */
+	bool lease_serves_websocket;
+	bool asked_for_websocket; /* the last lease that was asked for */
 	enum lease_apply apply;
 	const char *lease_field, *lease_user, *placeholder, *strip;
 	const char *secret;

@@ -259,6 +259,7 @@ give_lease(lease_done *done, void *arg)
 		    ? UINT64_MAX
 		    : clock_boot_ms() + f->lease_ms,
 		.any_request = true,
+		.serves_websocket = f->lease_serves_websocket,
 		.apply = f->apply };
 
 	(void)snprintf(m.field, sizeof(m.field), "%s", f->lease_field);
@@ -294,8 +295,8 @@ lease_get(struct gate *g, const struct message_lease_request *req,
 {
 	struct lease_wait *w;
 
-	(void)req;
 	fix_current()->lease_count++;
+	fix_current()->asked_for_websocket = req->is_websocket;
 	*ret_is_done = !fix_current()->is_lease_late;
 	if (*ret_is_done) {
 		give_lease(done, arg);

@@ -107,6 +107,41 @@ grants_what_policy_grant_and_definition_allow(void **state)
 	}
 }
 
+static struct message_broker_credential *
+free_for_websocket(void)
+{
+	struct message_broker_credential *m = unbound();
+
+	m->serves_websocket = true;
+	return m;
+}
+
+static void
+row_121_lends_to_a_websocket_what_is_defined_for_one(void **state)
+{
+	struct world *w = world_ready();
+
+	(void)state;
+	w->asks_websocket = true;
+	/* The rule does not say so, or the definition does not. */
+	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_MISUSE);
+	assert_int_equal(ask_free(w)->reason, REASON_WEBSOCKET);
+	wait_for_count(w, &w->record_count, 2);
+	assert_string_equal(w->records[0].detail, "policy");
+	assert_string_equal(w->records[1].detail, "definition");
+	assert_int_equal(w->records[1].reason, REASON_WEBSOCKET);
+	w->asks_websocket = false;
+	assert_false(ask_free(w)->serves_websocket);
+	/* Another definition: what was lent by the old one ends. */
+	send_definition(w, free_for_websocket(), CANARY "-free");
+	send_configured(w, 1);
+	wait_for_count(w, &w->revoked_count, 1);
+	w->asks_websocket = true;
+	assert_string_equal(ask_free(w)->value, CANARY "-free");
+	assert_true(w->answers[w->answer_count - 1].serves_websocket);
+	world_free(w);
+}
+
 static void
 says_how_a_value_is_put_in_and_until_when(void **state)
 {
@@ -258,13 +293,14 @@ tells_what_is_granted_without_being_asked(void **state)
 	assert_int_equal(w->grants[0].port, 443);
 	assert_string_equal(w->grants[0].names[0], "authorization");
 	assert_int_equal(w->grants[1].host_count, 2);
-	/* And anew when they are others, if none had a lease of them. */
+	/* And anew when they are others; revoked, though none had a lease. */
 	send_definition(w, alien(), CANARY);
 	send_definition(w, npm(), CANARY);
 	send_definition(w, unnamed(), CANARY);
 	send_configured(w, 3);
 	wait_for_count(w, &w->told_count, 2);
-	assert_int_equal(w->revoked_count, 0);
+	assert_int_equal(w->revoked_count, 1);
+	assert_string_equal(w->revoked, "free");
 	assert_int_equal(w->grant_count, 2);
 	assert_string_equal(g->hosts[0], "unnamed.acme.example");
 	assert_int_equal(g->port, 8443);
@@ -358,6 +394,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grants_what_policy_grant_and_definition_allow),
+		cmocka_unit_test(
+		    row_121_lends_to_a_websocket_what_is_defined_for_one),
 		cmocka_unit_test(says_how_a_value_is_put_in_and_until_when),
 		cmocka_unit_test(writes_a_lease_down_once_until_it_ends),
 		cmocka_unit_test(ends_leases_of_what_changed_and_only_those),

@@ -178,6 +178,8 @@ what_a_reviewer_would_ask_is_a_warning(void **state)
 		    "t.ini:5: warning: scheme = tcp judges name and port" },
 		{ "http", ALLOW "scheme = http\n",
 		    "t.ini:5: warning: scheme = http crosses" },
+		{ "121: a WebSocket", ALLOW "websocket = yes\n",
+		    "t.ini:5: warning: websocket judges the request that" },
 		{ "any depth", HOST("**.example.org"),
 		    "t.ini:4: warning: **. names every host below" },
 		{ "a shared parent", HOST("*.amazonaws.com"),

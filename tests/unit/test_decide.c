@@ -155,24 +155,89 @@ requests_are_judged_by_method_path_and_query(void **state)
 	policy_unref(p);
 }
 
+static struct verdict
+ask_websocket(const struct policy_pair *pair, const char *host,
+    const char *path, bool is_websocket)
+{
+	struct policy_request req = { .host = host,
+		.port = 443,
+		.method = span_of("GET"),
+		.path = span_of(path),
+		.is_websocket = is_websocket };
+
+	return policy_judge_request(pair, &req);
+}
+
 static void
 a_websocket_needs_a_rule_that_says_so(void **state)
 {
-	struct policy *p =
-	    make_policy(POLICY_HEAD "[allow a]\nhost = a.example.org\n");
+	static const char text[] = POLICY_HEAD
+	    "[allow plain]\nhost = a.example.org, c.example.org\n" /* 3 */
+	    "[allow ws]\nhost = a.example.org, b.example.org\n"    /* 5 */
+	    "path = /ws/**\nwebsocket = yes\n"
+	    "[allow no]\nhost = d.example.org\nwebsocket = no\n"  /* 9 */
+	    "[deny bad]\nhost = a.example.org\npath = /ws/bad\n"; /* 12 */
+	static const struct {
+		const char *claim, *host, *path;
+		bool is_websocket;
+		enum reason want;
+		uint32_t line;
+	} rows[] = {
+		{ "the rule that says so decides", "a.example.org", "/ws/x",
+		    true, REASON_NONE, 5 },
+		{ "others are as they were", "a.example.org", "/ws/x", false,
+		    REASON_NONE, 3 },
+		{ "a rule that does not is named", "a.example.org", "/x", true,
+		    REASON_WEBSOCKET, 3 },
+		{ "the only rule does not", "c.example.org", "/", true,
+		    REASON_WEBSOCKET, 3 },
+		{ "a rule that says no", "d.example.org", "/", true,
+		    REASON_WEBSOCKET, 9 },
+		{ "the path counts, too", "b.example.org", "/x", true,
+		    REASON_PATH, 5 },
+		{ "a deny rule holds over it", "a.example.org", "/ws/bad", true,
+		    REASON_DENIED_BY_RULE, 12 },
+	};
+	struct policy *p = make_policy(text);
 	struct policy_pair pair = { p, NULL };
-	struct policy_request req = { .host = "a.example.org",
-		.port = 443,
-		.method = span_of("GET"),
-		.path = span_of("/"),
-		.is_websocket = true };
 
 	(void)state;
-	assert_int_equal(policy_judge_request(&pair, &req).reason,
-	    REASON_WEBSOCKET);
-	req.is_websocket = false;
-	assert_int_equal(policy_judge_request(&pair, &req).reason, REASON_NONE);
+	assert_non_null(p);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct verdict v = ask_websocket(&pair, rows[i].host,
+		    rows[i].path, rows[i].is_websocket);
+
+		if (v.reason != rows[i].want || v.line != rows[i].line ||
+		    (v.action == ACTION_ALLOW) != (rows[i].want == REASON_NONE))
+			fail_msg("%s: %s at line %u", rows[i].claim,
+			    reason_code(v.reason), v.line);
+	}
 	policy_unref(p);
+}
+
+static void
+a_websocket_needs_both_files(void **state)
+{
+	struct policy *yes = make_policy(
+	    POLICY_HEAD "[allow a]\nhost = a.example.org\nwebsocket = yes\n");
+	struct policy *no =
+	    make_ceiling(POLICY_HEAD "[allow a]\nhost = a.example.org\n");
+	struct policy_pair pairs[] = { { yes, yes }, { yes, no }, { no, yes },
+		{ no, no } };
+	static const char *const codes[] = { "", "ceiling-websocket",
+		"websocket", "websocket" };
+	char code[48];
+
+	(void)state;
+	assert_true(yes != NULL && no != NULL);
+	for (size_t i = 0; i < 4; i++) {
+		struct verdict v =
+		    ask_websocket(&pairs[i], "a.example.org", "/", true);
+
+		assert_string_equal(verdict_code(&v, code), codes[i]);
+	}
+	policy_unref(yes);
+	policy_unref(no);
 }
 
 /* A connection is opened when some request on it could be allowed. */
@@ -295,6 +360,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_judged_by_method_path_and_query),
 		cmocka_unit_test(a_websocket_needs_a_rule_that_says_so),
+		cmocka_unit_test(a_websocket_needs_both_files),
 		cmocka_unit_test(a_connection_is_denied_only_when_all_of_it_is),
 		cmocka_unit_test(
 		    a_credential_goes_with_every_rule_that_matches),

@@ -37,12 +37,20 @@ static const char policy_text[] =
 		"query = service=git-upload-pack\n"
 		"[allow plain]\n" /* line 22 */
 		"host = plain.example.org\n"
-		"scheme = http\n";
+		"scheme = http\n"
+		"[allow ws]\n" /* line 25 */
+		"host = ws.example.org\n"
+		"websocket = yes\n"
+		"credential = chat\n"
+		"[allow narrow]\n" /* line 29 */
+		"host = narrow.example.org\n"
+		"websocket = yes\n";
 static const char ceiling_text[] =
     POLICY_HEAD "[allow all]\nhost = **.example.org\n"
 		"[allow db]\nhost = db.example.org\nscheme = tcp\nport = 5432\n"
 		"[allow pin]\nhost = pin.example.com\ntls = passthrough\n"
 		"[allow plain]\nhost = plain.example.org\nscheme = http\n"
+		"[allow ws]\nhost = ws.example.org\nwebsocket = yes\n"
 		"[deny up]\nhost = up.example.org\n";
 
 static void
@@ -82,7 +90,7 @@ a_url_gets_the_gates_verdict_and_a_hint(void **state)
 		{ "https://git.example.org/a?service=git-upload-pack", NULL, 0,
 		    "", "tapward.ini:19", NULL },
 		{ "https://up.example.org/", NULL, 1, "ceiling-denied-by-rule",
-		    "ceiling.ini:15", "the host's administrator can remove" },
+		    "ceiling.ini:18", "the host's administrator can remove" },
 		{ "tcp://db.example.org:5432", NULL, 0, "", "tapward.ini:8",
 		    NULL },
 		{ "https://db.example.org:5432", NULL, 1, "port",
@@ -91,6 +99,21 @@ a_url_gets_the_gates_verdict_and_a_hint(void **state)
 		    "`scheme = tcp`" },
 		{ "http://plain.example.org/", NULL, 0, "", "tapward.ini:22",
 		    NULL },
+		{ "wss://ws.example.org/chat", NULL, 0, "", "tapward.ini:25",
+		    NULL },
+		{ "WSS://ws.example.org", "GET", 0, "", "tapward.ini:25",
+		    NULL },
+		{ "wss://api.example.org/repos/x", NULL, 1, "websocket",
+		    "tapward.ini:3",
+		    "add `websocket = yes` to [allow api] (tapward.ini:3)" },
+		{ "wss://narrow.example.org", NULL, 1, "ceiling-websocket",
+		    "ceiling.ini:3", "the host's administrator can add" },
+		{ "https://narrow.example.org/", NULL, 0, "", "tapward.ini:29",
+		    NULL },
+		{ "ws://plain.example.org/", NULL, 1, "websocket",
+		    "tapward.ini:22", "add `websocket = yes` to [allow" },
+		{ "ws://ws.example.org/", NULL, 1, "port", "tapward.ini:25",
+		    "`scheme = http`" },
 	};
 	struct policy *p = make_policy(policy_text);
 	struct policy *c = make_ceiling(ceiling_text);
@@ -194,6 +217,22 @@ the_text_says_what_was_decided(void **state)
 	explain_write(&w, &e);
 	buf[w.len] = '\0';
 	assert_non_null(strstr((char *)buf, "note:    passthrough: only"));
+	/* where nothing is seen it is not known to be a WebSocket */
+	assert_int_equal(explain(&pair, "wss://pin.example.org/x", NULL, &e,
+			     &err),
+	    0);
+	assert_int_equal(explain_status(&e), 0);
+	w = wr_init(buf, sizeof(buf) - 1);
+	assert_int_equal(explain(&pair, "wss://ws.example.org", NULL, &e, &err),
+	    0);
+	explain_write(&w, &e);
+	buf[w.len] = '\0';
+	assert_non_null(strstr((char *)buf, "note:    the request that opens"));
+	assert_non_null(strstr((char *)buf, "must say `websocket = yes`"));
+	assert_int_equal(explain(&pair, "wss://ws.example.org", "POST", &e,
+			     &err),
+	    -EINVAL);
+	assert_string_equal(err.text, "a WebSocket begins with GET");
 	policy_unref(p);
 }
 
@@ -206,8 +245,8 @@ check_tells_files_apart_and_counts(void **state)
 		size_t errors, warnings;
 		const char *want;
 	} rows[] = {
-		{ "a policy", policy_text, CHECK_GUESS, 0, 3,
-		    "t.ini: ok, 7 rules for 7 host patterns\n" },
+		{ "a policy", policy_text, CHECK_GUESS, 0, 5,
+		    "t.ini: ok, 9 rules for 9 host patterns\n" },
 		{ "a broken policy", "[policy]\nversion = 3\nx = 1\n",
 		    CHECK_GUESS, 2, 0, "t.ini:2: version = 3: the only" },
 		{ "an unknown preset", "[policy]\nversion = 1\npreset = x\n",

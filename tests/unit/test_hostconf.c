@@ -92,6 +92,7 @@ all_sections_are_read(void **state)
 	    "host = npm.acme.example\nport = 8443\napply = basic:bot\n"
 	    "strip = X-Api-Key\nmethod = GET, HEAD\npath = /**\n"
 	    "deny-path = /-/user/**\nplaceholder = tapward-npm\n"
+	    "websocket = yes\n"
 	    "grant = ci-* user:ci-runner, x group:dev\ngrant = root-box\n"
 	    "[credential key]\nvalue = credential:key\nhost = a.example.org\n"
 	    "apply = header:X-Api-Key\ngrant = *\n"
@@ -136,6 +137,7 @@ all_sections_are_read(void **state)
 	assert_int_equal(d->port, 8443);
 	assert_int_equal(d->method_count, 2);
 	assert_string_equal(d->deny_paths[0], "/-/user/**");
+	assert_true(d->serves_websocket);
 	assert_int_equal(d->grant_count, 3);
 	assert_string_equal(d->grants[0].name, "ci-*");
 	assert_int_equal(d->grants[0].owner, BROKER_OWNER_USER);
@@ -152,6 +154,7 @@ all_sections_are_read(void **state)
 	assert_int_equal(d->port, 443);
 	assert_int_equal(d->strip_count, 1);
 	assert_string_equal(d->strip[0], "x-api-key");
+	assert_false(d->serves_websocket);
 	assert_int_equal(c->limits[LIMIT_CONNECTIONS], 8);
 	assert_int_equal(c->limits[LIMIT_HEAD_BYTES], 32768);
 	assert_int_equal(hostconf_gate_limits(c).idle_timeout_ms, 1500);
@@ -371,8 +374,17 @@ a_credential_is_bound_and_granted(void **state)
 		    "h.ini:4: grant = a user:: not a name" },
 		{ "a grant to a name that is none", "grant = A_B\n",
 		    "h.ini:4: grant = A_B: the name of a sandbox" },
-		{ "what is not enforced", "websocket = yes\n",
-		    "h.ini:4: websocket is not supported" },
+		{ "what is not enforced", "set-cookie = yes\n",
+		    "h.ini:4: set-cookie is not supported" },
+		{ "neither yes nor no", "websocket = on\n",
+		    "h.ini:4: websocket = on: websocket is `yes` or" },
+		{ "a WebSocket by POST",
+		    "value = env:X\nhost = a.example.org\napply = raw\n"
+		    "grant = a\nmethod = POST\nwebsocket = yes\n",
+		    "h.ini:3: [credential c] says websocket = yes, but" },
+		{ "a field of the handshake",
+		    "apply = header:Sec-WebSocket-Key\n",
+		    "h.ini:4: apply = header:Sec-WebSocket-Key: this field" },
 		{ "one name twice",
 		    "value = env:X\nhost = a.example.org\napply = raw\n"
 		    "grant = a\n[credential c]\n",

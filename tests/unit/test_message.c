@@ -247,6 +247,7 @@ sample_lease(void)
 		.lease_id = 5,
 		.expires_boot_ms = 123456,
 		.any_request = true,
+		.serves_websocket = true,
 		.apply = LEASE_APPLY_HEADER,
 		.field = "x-token",
 		.user = "",
@@ -280,6 +281,7 @@ reads_back_a_lease(void **state)
 	assert_int_equal(lease_over_the_wire(&in, &out), 0);
 	assert_int_equal(out.lease_id, 5);
 	assert_true(out.any_request);
+	assert_true(out.serves_websocket);
 	assert_string_equal(out.field, "x-token");
 	assert_string_equal(out.placeholder, "npm_placeholder");
 	assert_int_equal(out.strip_count, 2);
@@ -384,7 +386,8 @@ reads_back_a_lease_request(void **state)
 		.method = "GET",
 		.path = span_of("/x"),
 		.has_query = true,
-		.query = span_of("service=git-upload-pack") };
+		.query = span_of("service=git-upload-pack"),
+		.is_websocket = true };
 	struct message_lease_request out;
 	struct wr w = wr_init(buf, sizeof(buf));
 	struct rd r;
@@ -399,6 +402,7 @@ reads_back_a_lease_request(void **state)
 	assert_true(span_is(out.path, "/x"));
 	assert_true(out.has_query);
 	assert_true(span_is(out.query, "service=git-upload-pack"));
+	assert_true(out.is_websocket);
 	in.credential[0] = '\0';
 	w = wr_init(buf, sizeof(buf));
 	message_lease_request_encode(&w, &in);

@@ -133,6 +133,7 @@ good_credential(void)
 	credential.host_count = 1;
 	(void)snprintf(credential.hosts[0], HOST_NAME_SIZE, "a.example");
 	credential.port = 443;
+	credential.serves_websocket = true;
 	credential.grant_count = 1;
 	(void)snprintf(g->name, sizeof(g->name), "ci-*");
 	g->owner = BROKER_OWNER_USER;
