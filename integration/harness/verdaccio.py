@@ -4,6 +4,7 @@ import os
 
 from . import shell
 from .claims import until
+from .node import programs
 
 CONFIG = """
 storage: {folder}/storage
@@ -18,23 +19,6 @@ listen: https://{address}:443
 https: {{ key: {key}, cert: {cert} }}
 max_body_size: 100mb
 """
-
-
-def programs():
-    """The folder of npm programs, installed by the npm client on first use."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    folder = os.environ.get("TAPWARD_NODE") or os.path.normpath(
-        f"{here}/../../build/node")
-    if not os.path.exists(f"{folder}/node_modules/.bin/verdaccio"):
-        os.makedirs(folder, exist_ok=True)
-        with open(f"{here}/../node/package.json", encoding="ascii") as f:
-            text = f.read()
-        with open(f"{folder}/package.json", "w", encoding="ascii") as f:
-            f.write(text)
-        shell.run(["npm", "install", "--no-audit", "--no-fund",
-                   "--no-package-lock", "--loglevel=error"], cwd=folder,
-                  timeout=600).ok()
-    return folder
 
 
 class Verdaccio:
