@@ -236,9 +236,8 @@ def _(cell, *_):
 
 
 @shape("row 59: nine interim answers end the exchange")
-def _(cell, _guest, origin):
-    c = cell({}, {"interim": 103, "interims": 9, "frame": "length", "size": 5},
-             origin == "h1")
+def _(cell, *_):
+    c = cell({}, {"interim": 103, "interims": 9, "frame": "length", "size": 5}, True)
     equal([c.g["status"], fields(c.g["head"])["tapward-reason"]],
           [502, "bad-response"], repr(c))
 

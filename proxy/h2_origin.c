@@ -210,7 +210,7 @@ h2_origin_note_lease(struct origin *o)
 {
 	struct h2_origin *c = o->h2;
 
-	o->in.is_secret = true;
+	o->held.is_secret = true;
 	if (o->injection.ends_boot_ms > c->lease_ends_boot_ms)
 		c->lease_ends_boot_ms = o->injection.ends_boot_ms;
 }

@@ -73,19 +73,28 @@ end_is_good(struct origin *o)
 	return exchange_origin_trailers(o->x, &trailers);
 }
 
-void
-h2_origin_answer_run(struct origin *o)
+/* What was kept of the body, as far as it is taken now. */
+static void
+give_held(struct origin *o)
 {
-	if (o->state == ORIGIN_ANSWER && o->in.len > 0) {
-		struct span data = buf_span(&o->in);
+	while (o->state == ORIGIN_ANSWER && o->held.len > 0) {
+		struct span data = blocks_front(&o->held);
 		size_t taken = exchange_origin_body(o->x, data);
 
 		if (o->state != ORIGIN_ANSWER)
 			return;
-		buf_consume(&o->in, taken);
+		blocks_consume(&o->held, taken);
 		consume(o, taken);
+		if (taken < data.len)
+			return;
 	}
-	if (o->state != ORIGIN_ANSWER || !o->is_down_whole || o->in.len > 0)
+}
+
+void
+h2_origin_answer_run(struct origin *o)
+{
+	give_held(o);
+	if (o->state != ORIGIN_ANSWER || !o->is_down_whole || o->held.len > 0)
 		return;
 	if (!end_is_good(o))
 		return;
@@ -122,7 +131,7 @@ take_body(struct origin *o, struct span data)
 		fail(o, "body bytes that its head did not announce");
 		return;
 	}
-	if (o->in.len == 0) {
+	if (o->held.len == 0) {
 		taken = exchange_origin_body(o->x, data);
 		if (o->state != ORIGIN_ANSWER)
 			return;
@@ -132,7 +141,7 @@ take_body(struct origin *o, struct span data)
 	}
 	data.ptr += taken;
 	data.len -= taken;
-	if (data.len > 0 && buf_append(&o->in, data) != 0)
+	if (blocks_append(&o->held, data) != 0)
 		fail(o, "out of memory");
 }
 
@@ -204,7 +213,7 @@ on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
 		return 0;
 	h2_head_done(&o->head);
 	/* As what is behind it: an origin may repeat a credential. */
-	o->head.text.is_secret = o->in.is_secret;
+	o->head.text.is_secret = o->held.is_secret;
 	return 0;
 }
 

@@ -19,6 +19,7 @@ tapward_library(tapward_ca_make
 
 tapward_library(tapward_inspect
 	SOURCES
+		blocks.c
 		buf.c
 		deny.c
 		exchange.c
@@ -79,7 +80,7 @@ tapward_library(tapward_inspect_fixture
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
 		PkgConfig::CMOCKA)
 
-foreach(module buf deny exchange exchange_ends grants h2_ends h2_floods
+foreach(module blocks buf deny exchange exchange_ends grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool scan
 		smuggling tls trailers tunnel tunnel_ends
 		tunnel_scan websocket_scan)

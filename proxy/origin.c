@@ -92,6 +92,7 @@ on_buried(struct grave *grave)
 	buf_done(&o->in);
 	buf_done(&o->out);
 	buf_done(&o->trailers);
+	blocks_done(&o->held);
 	h2_head_done(&o->head);
 	h2_head_done(&o->up_trailers);
 	injection_done(&o->injection);

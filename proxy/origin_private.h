@@ -12,6 +12,7 @@
 #include <event2/event_struct.h>
 #include <sys/queue.h>
 
+#include "proxy/blocks.h"
 #include "proxy/buf.h"
 #include "proxy/dial.h"
 #include "proxy/h2_head.h"
@@ -94,6 +95,7 @@ struct origin {
 	bool is_up_sent;    /* with its end */
 	bool is_down_whole; /* all of the answer came */
 	uint64_t received;  /* body bytes */
+	struct blocks held; /* those that were not taken yet */
 	size_t window_more; /* its share of the connection's window_left */
 };
 
