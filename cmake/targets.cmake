@@ -68,6 +68,9 @@ function(tapward_fuzz_target module)
 	target_link_libraries(fuzz_${module} PRIVATE ${arg_LINK}
 		tapward_codegen tapward_warnings)
 	target_include_directories(fuzz_${module} PRIVATE ${PROJECT_SOURCE_DIR})
+	# Where tools/fuzz looks, whichever folder a target is of.
+	set_target_properties(fuzz_${module} PROPERTIES
+		RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
 	if(TAPWARD_FUZZ)
 		target_link_options(fuzz_${module} PRIVATE -fsanitize=fuzzer)
 		# libFuzzer writes what it finds into the first folder.

@@ -2,30 +2,21 @@
  * One datagram of a NFLOG socket, with a guest's bytes inside.
  *
  * Holds: reading ends; what it points at lies inside the datagram; the reason
- * is one that packets have; ports come only with addresses.
+ * is one that packets have; ports come only with addresses; and what is
+ * written of it is a sound line of the log.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "fuzz_line.h"
 
+#include "daemon/recorder_packet.h"
 #include "netfilter/nflog.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-hold(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void
 hold_inside(struct span s, const uint8_t *data, size_t size)
 {
 	if (s.len == 0)
 		return;
-	hold(s.ptr >= data && s.ptr <= data + size);
-	hold(s.len <= size - (size_t)(s.ptr - data));
+	HOLDS(s.ptr >= data && s.ptr <= data + size);
+	HOLDS(s.len <= size - (size_t)(s.ptr - data));
 }
 
 int
@@ -33,6 +24,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rd r = rd_init(data, size);
 	struct nflog_packet p;
+	struct recorder_packet described;
 	enum nflog_result result;
 
 	do {
@@ -40,15 +32,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		result = nflog_next(&r, &p);
 		if (result == NFLOG_OK || result == NFLOG_SKIPPED)
-			hold(rd_left(&r) < left);
+			HOLDS(rd_left(&r) < left);
 		if (result != NFLOG_OK)
 			continue;
 		hold_inside(p.frame, data, size);
 		hold_inside(p.payload, data, size);
-		hold(p.reason >= REASON_PACKET_ETHERTYPE &&
+		HOLDS(p.reason >= REASON_PACKET_ETHERTYPE &&
 		    p.reason < REASON_COUNT);
-		hold(p.has_ip || !p.has_ports);
-		hold(p.has_ip || (p.source == 0 && p.destination == 0));
+		HOLDS(p.has_ip || !p.has_ports);
+		HOLDS(p.has_ip || (p.source == 0 && p.destination == 0));
+		recorder_packet_describe(&p, &described);
+		line_is_sound(&described.record);
 	} while (result == NFLOG_OK || result == NFLOG_SKIPPED);
 	return 0;
 }
