@@ -3,6 +3,7 @@ import os
 
 from harness import shell
 from harness.claims import claim, contains, equal
+from harness.git import LOCATION, make_repository, start_backend
 from harness.origins import Nginx
 from harness.world import World
 
@@ -53,15 +54,7 @@ scheme = tcp
 
 GIT = """
   server {{ listen 10.201.0.12:443 ssl;
-    ssl_certificate {cert}; ssl_certificate_key {key};
-    location ~ ^/widget\\.git {{
-      include /etc/nginx/fastcgi_params;
-      fastcgi_param SCRIPT_FILENAME /usr/lib/git-core/git-http-backend;
-      fastcgi_param GIT_PROJECT_ROOT {folder}/repos;
-      fastcgi_param GIT_HTTP_EXPORT_ALL 1;
-      fastcgi_param REMOTE_USER guest;
-      fastcgi_param PATH_INFO $uri;
-      fastcgi_pass unix:{folder}/fcgi.sock; }} }}
+    ssl_certificate {cert}; ssl_certificate_key {key}; {location} }}
 """
 
 WEB = """
@@ -74,21 +67,6 @@ WEB = """
 """
 
 _world = {}
-
-
-def make_repository(folder):
-    os.makedirs(f"{folder}/repos")
-    work = f"{folder}/seed"
-    env = dict(os.environ, GIT_CONFIG_GLOBAL="/dev/null", GIT_AUTHOR_NAME="a",
-               GIT_AUTHOR_EMAIL="a@example.com", GIT_COMMITTER_NAME="a",
-               GIT_COMMITTER_EMAIL="a@example.com")
-    for argv in (["git", "init", "-q", "-b", "main", work],
-                 ["git", "-C", work, "commit", "-q", "--allow-empty", "-m", "x"],
-                 ["git", "clone", "-q", "--bare", work,
-                  f"{folder}/repos/widget.git"],
-                 ["git", "-C", f"{folder}/repos/widget.git", "config",
-                  "http.receivepack", "true"]):
-        shell.run(argv, env=env).ok()
 
 
 def make_apt_repository(folder):
@@ -105,19 +83,17 @@ def make_apt_repository(folder):
 def world():
     if not _world:
         w = World(NAMES)
-        make_repository(w.folder)
+        make_repository(w.folder, "widget")
+        start_backend(w)
         make_apt_repository(w.folder)
         with open(f"{w.folder}/www/hello", "w", encoding="ascii") as f:
             f.write("hello from the origin\n")
-        w.fcgi = shell.start(
-            w.net.plain(["fcgiwrap", "-s", f"unix:{w.folder}/fcgi.sock"]),
-            f"{w.folder}/fcgi.log")
-        w.closers.append(lambda: shell.stop(w.fcgi))
         cert, key = w.authority.issue("web.example.com", "pass.example.com")
         gcert, gkey = w.authority.issue("git.example.com")
         w.own(Nginx(w.net, f"{w.folder}/nginx",
                     WEB.format(cert=cert, key=key, folder=w.folder)
-                    + GIT.format(cert=gcert, key=gkey, folder=w.folder)))
+                    + GIT.format(cert=gcert, key=gkey, location=LOCATION.format(
+                        location="/widget\\.git", more="", folder=w.folder))))
         _world.update(w=w, s=w.sandbox(POLICY))
     return _world["w"], _world["s"]
 
