@@ -88,11 +88,12 @@ on_timer(evutil_socket_t fd, short what, void *arg)
  * stop. curl 7.88 loses an answer that a reset comes with.
  */
 #define LINGER_MS 100
+#define LINGER_US 100000
 
 static void
 set_linger(struct h2_guest *h)
 {
-	static const struct timeval delay = { 0, LINGER_MS * 1000 };
+	static const struct timeval delay = { 0, LINGER_US };
 
 	if (event_pending(&h->linger, EV_TIMEOUT, NULL) == 0)
 		(void)event_add(&h->linger, &delay);
@@ -149,7 +150,7 @@ h2_guest_new(const struct h2_guest_spec *spec)
 	assert(rc == 0);
 	rc = event_assign(&h->linger, h->gate->base, -1, 0, on_linger_over, h);
 	assert(rc == 0);
-	h2_link_init(&h->link, h->gate, spec->stream, true);
+	h2_link_init(&h->link, h->gate, spec->stream, true, h2_stream_read);
 	if (h2_guest_session(h) != 0) {
 		h2_link_done(&h->link);
 		free(h);

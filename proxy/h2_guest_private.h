@@ -94,5 +94,6 @@ void h2_stream_malformed(struct h2_stream *s, const char *detail);
 void h2_stream_body(struct h2_stream *s, struct span data);
 /* Gives the exchange what it takes. */
 void h2_stream_pump(struct h2_stream *s);
+h2_read_body h2_stream_read; /* of its answer */
 
 #endif

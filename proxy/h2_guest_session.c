@@ -56,8 +56,7 @@ on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
 
 static int
 on_header(nghttp2_session *session, const nghttp2_frame *frame,
-    const uint8_t *name, size_t name_len, const uint8_t *value,
-    size_t value_len, uint8_t flags, void *arg)
+    nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
 {
 	struct h2_guest *h = arg;
 	struct h2_stream *s = find_stream(h, frame->hd.stream_id);
@@ -67,8 +66,8 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	(void)flags;
 	if (s == NULL || s->is_head_large)
 		return 0;
-	rc = h2_head_add(&s->head, (struct span){ name, name_len },
-	    (struct span){ value, value_len }, h->gate->limits.head_max_bytes);
+	rc = h2_head_add(&s->head, h2_head_span(name), h2_head_span(value),
+	    h->gate->limits.head_max_bytes);
 	if (rc == -ENOMEM)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	if (rc == -EMSGSIZE) {
@@ -81,17 +80,14 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 /* Left to itself the library would leave such a field out (row 80). */
 static int
 on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
-    const uint8_t *name, size_t name_len, const uint8_t *value,
-    size_t value_len, uint8_t flags, void *arg)
+    nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
 {
 	struct h2_guest *h = arg;
 	struct h2_stream *s = find_stream(h, frame->hd.stream_id);
 
 	(void)session;
 	(void)name;
-	(void)name_len;
 	(void)value;
-	(void)value_len;
 	(void)flags;
 	if (s != NULL)
 		h2_stream_malformed(s, "a field that HTTP/2 does not allow");
@@ -201,8 +197,8 @@ callbacks(void)
 		return NULL;
 	nghttp2_session_callbacks_set_on_begin_headers_callback(c,
 	    on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback(c, on_header);
-	nghttp2_session_callbacks_set_on_invalid_header_callback(c,
+	nghttp2_session_callbacks_set_on_header_callback2(c, on_header);
+	nghttp2_session_callbacks_set_on_invalid_header_callback2(c,
 	    on_invalid_header);
 	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(c,
 	    on_invalid_frame);

@@ -51,15 +51,12 @@ submit_trailers(struct h2_stream *s)
 	    nv.count);
 }
 
-static ssize_t
-on_source(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
-    uint32_t *flags, nghttp2_data_source *source, void *arg)
+ssize_t
+h2_stream_read(void *stream, uint8_t *room, size_t size, uint32_t *flags)
 {
-	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+	struct h2_stream *s = stream;
 	size_t len;
 
-	(void)source;
-	(void)arg;
 	if (s == NULL)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	len = s->out.len < size ? s->out.len : size;
@@ -87,7 +84,7 @@ on_source(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
 static void
 submit(struct h2_stream *s, const struct h2_nv *nv, bool has_body)
 {
-	const nghttp2_data_provider source = { .read_callback = on_source };
+	const nghttp2_data_provider source = h2_link_body(&s->h->link);
 
 	if (nghttp2_submit_response(s->h->link.session, s->id, nv->at,
 		nv->count, has_body ? &source : NULL) != 0)

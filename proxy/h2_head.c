@@ -23,6 +23,14 @@ add_crumb(struct h2_head *h, struct span value)
 	return rc == 0 ? buf_append(&h->cookie, value) : rc;
 }
 
+struct span
+h2_head_span(nghttp2_rcbuf *b)
+{
+	nghttp2_vec v = nghttp2_rcbuf_get_buf(b);
+
+	return (struct span){ v.base, v.len };
+}
+
 int
 h2_head_add(struct h2_head *h, struct span name, struct span value,
     size_t max_bytes)

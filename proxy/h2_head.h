@@ -25,6 +25,8 @@ struct h2_head {
  */
 int h2_head_add(struct h2_head *h, struct span name, struct span value,
     size_t max_bytes);
+/* What a buffer of the library holds; borrows. */
+struct span h2_head_span(nghttp2_rcbuf *b);
 /* Borrows from h. */
 void h2_head_fields(const struct h2_head *h, struct http_fields *ret);
 void h2_head_done(struct h2_head *h);

@@ -40,13 +40,14 @@ on_hold_over(evutil_socket_t fd, short what, void *arg)
 
 void
 h2_link_init(struct h2_link *l, struct gate *g, struct stream *stream,
-    bool is_guest)
+    bool is_guest, h2_read_body *read_body)
 {
 	int rc;
 
 	l->gate = g;
 	l->stream = stream;
 	l->is_guest = is_guest;
+	l->read_body = read_body;
 	l->scan.skip = is_guest ? HTTP2_PREFACE_BYTES : 0;
 	rc = event_assign(&l->hold, g->base, -1, 0, on_hold_over, stream);
 	assert(rc == 0);
@@ -265,6 +266,25 @@ h2_link_read(struct h2_link *l)
 }
 
 /* --- what goes --- */
+
+static ssize_t
+/* NOLINTNEXTLINE(readability-function-size): the type is the library's */
+on_source(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
+    uint32_t *flags, nghttp2_data_source *source, void *arg)
+{
+	const struct h2_link *l = source->ptr;
+
+	(void)arg;
+	return l->read_body(nghttp2_session_get_stream_user_data(session, id),
+	    room, size, flags);
+}
+
+nghttp2_data_provider
+h2_link_body(struct h2_link *l)
+{
+	return (nghttp2_data_provider){ .source.ptr = l,
+		.read_callback = on_source };
+}
 
 static bool
 is_fault(uint32_t error)

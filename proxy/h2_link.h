@@ -32,10 +32,18 @@
 #define H2_STREAM_WINDOW 65535
 #define H2_STREAM_OUT_MAX 65536
 
+/*
+ * Gives bytes of a stream's body to be sent, as the library's callback does.
+ * stream is its user data: NULL once nobody has it any more.
+ */
+typedef ssize_t h2_read_body(void *stream, uint8_t *room, size_t size,
+    uint32_t *flags);
+
 struct h2_link {
 	struct gate *gate;
 	struct stream *stream; /* borrowed */
 	nghttp2_session *session;
+	h2_read_body *read_body;
 	struct buf out;
 	bool is_guest;  /* the peer opens streams, behind a preface */
 	bool is_secret; /* what comes in may repeat a credential */
@@ -51,7 +59,7 @@ struct h2_link {
 
 /* Before all else. stream is borrowed. */
 void h2_link_init(struct h2_link *l, struct gate *g, struct stream *stream,
-    bool is_guest);
+    bool is_guest, h2_read_body *read_body);
 /* Options both halves take; NULL when memory is short. */
 nghttp2_option *h2_link_options(void);
 /* Sends our SETTINGS, with a window for the connection as a whole. 0/-ENOMEM */
@@ -60,6 +68,9 @@ int h2_link_begin(struct h2_link *l, const nghttp2_settings_entry *settings,
 /* No event comes any more; the session stays, since it may be on the stack. */
 void h2_link_stop(struct h2_link *l);
 void h2_link_done(struct h2_link *l);
+
+/* What to submit a message with whose body read_body gives. */
+nghttp2_data_provider h2_link_body(struct h2_link *l);
 
 /*
  * Reads what is there, unless the audit is behind: then stream_ready comes

@@ -91,6 +91,7 @@ h2_origin_detach(struct origin *o)
 {
 	struct h2_origin *c = o->h2;
 
+	assert(c != NULL);
 	if (o->stream_id != 0)
 		(void)nghttp2_session_set_stream_user_data(c->h2.session,
 		    o->stream_id, NULL);
@@ -252,7 +253,7 @@ take_over(struct h2_origin *c, struct origin *o)
 	/* Without TLS in tests only: nothing else has agreed on HTTP/2. */
 	if (c->stream.ssl != NULL)
 		tls_origin_move(c->stream.ssl, &c->tls, &o->tls, c->key.host);
-	h2_link_init(&c->h2, c->gate, &c->stream, false);
+	h2_link_init(&c->h2, c->gate, &c->stream, false, h2_origin_read);
 	c->h2.is_secret = c->key.credential[0] != '\0';
 	c->h2.out.is_secret = c->h2.is_secret;
 	c->is_readable = true;

@@ -45,6 +45,9 @@ int h2_origin_session(struct h2_origin *c); /* 0 or -ENOMEM */
 /* Gives the exchange what it takes; goes on to the end. */
 void h2_origin_answer_run(struct origin *o);
 
+/* --- h2_origin_stream.c --- */
+h2_read_body h2_origin_read; /* of a request */
+
 /* --- h2_origin.c --- */
 /* Runs it when the callback that is running has returned. */
 void h2_origin_kick(struct h2_origin *c);

@@ -219,8 +219,7 @@ on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
 
 static int
 on_header(nghttp2_session *session, const nghttp2_frame *frame,
-    const uint8_t *name, size_t name_len, const uint8_t *value,
-    size_t value_len, uint8_t flags, void *arg)
+    nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
 {
 	struct origin *o = find(session, frame->hd.stream_id);
 	struct h2_origin *c = arg;
@@ -229,8 +228,7 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	if (o == NULL || o->is_head_large)
 		return 0;
 	o->is_head_large =
-	    h2_head_add(&o->head, (struct span){ name, name_len },
-		(struct span){ value, value_len },
+	    h2_head_add(&o->head, h2_head_span(name), h2_head_span(value),
 		c->gate->limits.head_max_bytes) != 0;
 	return 0;
 }
@@ -238,15 +236,12 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 /* Left to itself the library would leave such a field out. */
 static int
 on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
-    const uint8_t *name, size_t name_len, const uint8_t *value,
-    size_t value_len, uint8_t flags, void *arg)
+    nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *arg)
 {
 	(void)session;
 	(void)frame;
 	(void)name;
-	(void)name_len;
 	(void)value;
-	(void)value_len;
 	(void)flags;
 	(void)arg;
 	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -376,8 +371,8 @@ callbacks(void)
 		return NULL;
 	nghttp2_session_callbacks_set_on_begin_headers_callback(c,
 	    on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback(c, on_header);
-	nghttp2_session_callbacks_set_on_invalid_header_callback(c,
+	nghttp2_session_callbacks_set_on_header_callback2(c, on_header);
+	nghttp2_session_callbacks_set_on_invalid_header_callback2(c,
 	    on_invalid_header);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame_recv);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);

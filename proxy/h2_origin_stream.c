@@ -19,7 +19,7 @@ go_on(struct origin *o)
 }
 
 static int
-submit_trailers(nghttp2_session *session, struct origin *o)
+submit_trailers(struct origin *o)
 {
 	struct http_fields f;
 	struct h2_nv nv;
@@ -27,30 +27,28 @@ submit_trailers(nghttp2_session *session, struct origin *o)
 	h2_head_fields(&o->up_trailers, &f);
 	h2_nv_init(&nv);
 	h2_nv_fields(&nv, &f);
-	return nghttp2_submit_trailer(session, o->stream_id, nv.at, nv.count);
+	return nghttp2_submit_trailer(o->h2->h2.session, o->stream_id, nv.at,
+	    nv.count);
 }
 
 /* The last of the body is on its way. */
 static int
-end_body(nghttp2_session *session, struct origin *o, uint32_t *flags)
+end_body(struct origin *o, uint32_t *flags)
 {
 	o->is_up_sent = true;
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
 	if (o->up_trailers.count == 0)
 		return 0;
 	*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-	return submit_trailers(session, o);
+	return submit_trailers(o);
 }
 
-static ssize_t
-on_source(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
-    uint32_t *flags, nghttp2_data_source *source, void *arg)
+ssize_t
+h2_origin_read(void *stream, uint8_t *room, size_t size, uint32_t *flags)
 {
-	struct origin *o = nghttp2_session_get_stream_user_data(session, id);
-	struct h2_origin *c = arg;
+	struct origin *o = stream;
 	size_t len;
 
-	(void)source;
 	/* Its reset is on the way. */
 	if (o == NULL)
 		return NGHTTP2_ERR_DEFERRED;
@@ -60,9 +58,9 @@ on_source(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
 	buf_consume(&o->out, len);
 	if (len > 0)
 		exchange_alive(o->x);
-	c->has_room = c->has_room || o->is_up_blocked;
+	o->h2->has_room = o->h2->has_room || o->is_up_blocked;
 	if (o->out.len == 0 && o->is_up_whole) {
-		if (end_body(session, o, flags) != 0)
+		if (end_body(o, flags) != 0)
 			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	} else if (len == 0) {
 		o->is_deferred = true;
@@ -74,7 +72,7 @@ on_source(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
 int
 h2_origin_send_head(struct origin *o, const struct origin_request *r)
 {
-	const nghttp2_data_provider source = { .read_callback = on_source };
+	const nghttp2_data_provider source = h2_link_body(&o->h2->h2);
 	bool has_body = r->framing == HTTP_FRAMING_CHUNKED ||
 	    (r->framing == HTTP_FRAMING_LENGTH && r->length > 0);
 	struct span line = { NULL, 0 };

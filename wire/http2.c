@@ -7,11 +7,12 @@
 static bool
 is_of_connection(const struct http_field *f)
 {
-	static const char *const names[] = { "connection", "keep-alive",
-		"proxy-connection", "transfer-encoding", "upgrade" };
+	static const struct span names[] = { SPAN("connection"),
+		SPAN("keep-alive"), SPAN("proxy-connection"),
+		SPAN("transfer-encoding"), SPAN("upgrade") };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (span_is(f->name, names[i]))
+		if (span_eq(f->name, names[i]))
 			return true;
 	return span_is(f->name, "te") && !span_is_case(f->value, "trailers");
 }

@@ -36,6 +36,34 @@ row_84_endless_continuation_is_calmed(void **state)
 	}
 }
 
+/* Whatever frame of it is not whole, and however it trickles. */
+static void
+row_84_a_head_that_takes_too_long_is_given_up(void **state)
+{
+	static const char *const parts[] = {
+		/* a block without its end; a frame without its end */
+		"\0\0\1\1\1\0\0\0\1\x82",
+		"\0\0\x30\1\5\0\0\0\1\x82",
+	};
+	struct fix *f = *state;
+
+	f->gate.limits.head_timeout_ms = 50;
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t late = fix_deadline();
+
+		raw_begin(f);
+		peer_send(&f->guest, parts[i], 10);
+		for (unsigned int k = 0; !f->is_closed; k++) {
+			if (i == 1 && k < 40)
+				peer_send(&f->guest, "\x84", 1);
+			fix_turn(f);
+			assert_false(fix_is_late(late));
+		}
+		assert_int_equal(f->origin_count, 0);
+		fix_close(f);
+	}
+}
+
 enum flood {
 	FLOOD_RAPID_RESET,
 	FLOOD_WINDOW, /* MadeYouReset, by what the library tells of */
@@ -239,6 +267,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(row_84_endless_continuation_is_calmed),
+		TEST(row_84_a_head_that_takes_too_long_is_given_up),
 		TEST(row_85_floods_are_calmed),
 		TEST(row_85_window_faults_end_what_they_concern),
 		TEST(row_85_data_beyond_the_window_ends_the_connection),

@@ -53,7 +53,7 @@ open_link(struct one *one)
 	peer_init(&one->f->guest, fds[1], NULL);
 	stream_init(&one->stream, one->f->gate.base, fds[0], NULL, on_ready,
 	    one);
-	h2_link_init(&one->link, &one->f->gate, &one->stream, true);
+	h2_link_init(&one->link, &one->f->gate, &one->stream, true, NULL);
 	nghttp2_option_set_max_continuations(o, SIZE_MAX);
 	nghttp2_option_set_stream_reset_rate_limit(o, UINT64_MAX, UINT64_MAX);
 	nghttp2_option_set_max_outbound_ack(o, SIZE_MAX);

@@ -470,6 +470,9 @@ rows_59_answers_that_lie_are_never_whole(void **state)
 		    (!h2p_has(s->head, ":status: 502\n") && !s->is_reset))
 			fail_msg("%s: reason %d, %s", lies[i].claim,
 			    (int)fix_last(f)->r.reason, s->head);
+		/* Nothing more is asked of it. */
+		(void)ask(&t, ASK("GET", "/p"));
+		(void)fix_origin(f, 1);
 		done(&t);
 		fix_close(f);
 		fix_forget_origins(f);
