@@ -51,6 +51,42 @@ each_way_ends_by_itself(void **state)
 }
 
 static void
+an_end_before_the_answer_is_passed_on_behind_it(void **state)
+{
+	struct fix *f = *state;
+
+	for (int is_explicit = 0; is_explicit < 2; is_explicit++) {
+		struct peer *o;
+
+		if (is_explicit)
+			fix_open_explicit(f);
+		else
+			fix_open_http(f);
+		peer_say(&f->guest,
+		    is_explicit
+			? "GET http://a.example.org/ws HTTP/1.1\r\n" HOST
+			      UPGRADE KEY "\r\nlast"
+			: ASK "last");
+		o = fix_origin(f, (size_t)is_explicit);
+		fix_until(f, f->guest.out_at == f->guest.out_len);
+		peer_end(&f->guest);
+		fix_until(f, peer_has(o, "\r\n\r\n"));
+		fix_settle(f);
+		assert_false(o->is_ended);
+		peer_clear(o);
+		peer_say(o, OPEN "more");
+		fix_until(f, o->is_ended);
+		came(o, "last");
+		fix_until(f, peer_has(&f->guest, "more"));
+		peer_end(o);
+		fix_until(f, f->is_closed);
+		assert_int_equal(fix_last(f)->r.reason, REASON_NONE);
+		assert_int_equal(fix_last(f)->r.up, 4);
+		fix_close(f);
+	}
+}
+
+static void
 whoever_breaks_off_ends_it_for_both(void **state)
 {
 	struct fix *f = *state;
@@ -161,6 +197,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_way_ends_by_itself),
+		TEST(an_end_before_the_answer_is_passed_on_behind_it),
 		TEST(whoever_breaks_off_ends_it_for_both),
 		TEST(a_tunnel_without_a_byte_ends),
 		TEST(a_slow_reader_holds_the_other_end_back),
