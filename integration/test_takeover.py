@@ -146,6 +146,8 @@ REFUSED_LEASES = [
     ("shared", "open.example.com", {"method": "POST", "path": "/v1/x"}),
     ("shared", "open.example.com", {"method": "get", "path": "/v1/x"}),
     ("shared", "open.example.com", {"method": "TRACE", "path": "/v1/x"}),
+    ("shared", "open.example.com", {"method": "trace", "path": "/v1/x"}),
+    ("shared", "open.example.com", {"websocket": True, "path": "/v1/x"}),
     ("shared", "open.example.com", {"path": "/v2/x"}),
     ("shared", "open.example.com", {"path": "/"}),
     ("shared", "open.example.com", {"path": "/v1/../v2/x"}),
@@ -215,6 +217,11 @@ def bad_packets(which, victim):
     ]
     if which != "recorder":
         rows.append((packet(kind, 7, b"\xff" * len(body)), 0))
+    if which == "recorder":
+        # What readers of JSON take differently, or not at all.
+        rows += [(packet(kind, 7, audit_body("connect", **{name: number})), 0)
+                 for name in ("up", "down", "lease")
+                 for number in (1 << 53, (1 << 64) - 1)]
     if which == "supervisor":
         # Answers that nobody asked for.
         rows += [(packet(kind, 7, body), 0), (packet("MSG_GATE_READY", 7), 0)]

@@ -42,20 +42,22 @@ def dial_body(host, port, scheme):
 
 
 def lease_body(credential, host, port=443, scheme=0, method="GET", path="/",
-               query=None):
+               query=None, websocket=False):
     return (str16(credential) + str16(host) + struct.pack(">HB", port, scheme)
             + str16(method) + str16(path)
-            + (b"\0" if query is None else b"\1" + str16(query)))
+            + (b"\0" if query is None else b"\1" + str16(query))
+            + (b"\1" if websocket else b"\0"))
 
 
 def audit_body(event, *, verdict=0, reason="no-rule", host="", port=443,
-               method="", path="", detail="", rule="-", file="", credential=""):
+               method="", path="", detail="", rule="-", file="", credential="",
+               up=0, down=0, lease=0):
     return (struct.pack(">BBBB", EVENTS.index(event), verdict,
                         REASONS.index(reason) if reason else 0, 0)
             + str16(rule) + str16(file) + struct.pack(">I", 0) + str16(host)
             + struct.pack(">H", port) + str16(method) + str16(path)
-            + struct.pack(">HQQI", 0, 0, 0, 0) + str16(credential)
-            + struct.pack(">Q", 0) + str16("") + str16(detail))
+            + struct.pack(">HQQI", 0, up, down, 0) + str16(credential)
+            + struct.pack(">Q", lease) + str16("") + str16(detail))
 
 
 class Died(Exception):
