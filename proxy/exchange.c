@@ -423,6 +423,7 @@ on_lease(const struct message_lease *lease, void *arg)
 	}
 	x->lease_id = lease->lease_id;
 	x->lease_ends_boot_ms = lease->expires_boot_ms;
+	x->revocations = pool_revocations(x->gate);
 	o = exchange_find_origin(x);
 	if (o == NULL ||
 	    injection_set(origin_injection(o), lease,

@@ -67,6 +67,7 @@ struct exchange {
 	struct lease_wait *lease;
 	uint64_t lease_id;
 	uint64_t lease_ends_boot_ms;
+	uint32_t revocations; /* when the lease was given */
 	struct origin *origin;
 	bool is_waiting; /* its origin is not connecting yet */
 	bool is_told;    /* that its origin speaks HTTP/1.1 */

@@ -12,8 +12,6 @@
  */
 #include "proxy/exchange_private.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,12 +88,24 @@ make_offer(const struct exchange *x, struct websocket_offer *ret)
 	    make_accept(key, ret->accept);
 }
 
+static void
+refuse_revoked(struct exchange *x)
+{
+	exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
+	    "its lease was revoked");
+}
+
 bool
 exchange_tunnel_open(struct exchange *x, const struct http_response *res)
 {
 	struct websocket_offer offer;
 	enum websocket_status s = WEBSOCKET_KEY;
 
+	/* Whoever revoked it was not heard: it was not in the list yet. */
+	if (x->has_credential && x->revocations != pool_revocations(x->gate)) {
+		refuse_revoked(x);
+		return false;
+	}
 	if (make_offer(x, &offer))
 		s = websocket_check_answer(&res->fields, &offer);
 	if (s != WEBSOCKET_OK) {
@@ -139,8 +149,7 @@ exchange_tunnels_revoke(struct gate *g, const char *credential)
 		next = TAILQ_NEXT(x, tunnels);
 		if (credential == NULL ||
 		    strcmp(credential, x->verdict.credential) == 0)
-			exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
-			    "its lease was revoked");
+			refuse_revoked(x);
 	}
 }
 

@@ -323,6 +323,14 @@ a_lease_that_is_revoked_takes_it_with_it(void **state)
 		    "its lease was revoked");
 		start_again(f);
 	}
+	/* On the way, it is not opened any more. */
+	o = ask(f, ASK("/k/x", ""));
+	pool_revoke(&f->gate, "canary");
+	peer_say(o, SWITCH(""));
+	fix_until(f, f->record_count == 1);
+	assert_int_equal(fix_last(f)->r.reason, REASON_CREDENTIAL_UNAVAILABLE);
+	assert_false(peer_has(&f->guest, " 101 "));
+	start_again(f);
 	/* One without a credential stays. */
 	o = ask(f, ASK("/o/x", ""));
 	peer_say(o, SWITCH(""));
