@@ -45,6 +45,10 @@ gate_limits_encode(struct wr *w, const struct message_gate_limits *m)
 	wr_u32(w, m->leaf_cache);
 	wr_u32(w, m->dns_per_second);
 	wr_u32(w, m->synthetic_addresses);
+	wr_u32(w, m->streams);
+	wr_u32(w, m->wait_bytes);
+	wr_u32(w, m->download_bytes);
+	wr_u32(w, m->idle_origins);
 }
 
 static uint32_t
@@ -71,6 +75,10 @@ gate_limits_decode(struct rd *r, struct message_gate_limits *ret)
 	ret->leaf_cache = gate_limit(r);
 	ret->dns_per_second = gate_limit(r);
 	ret->synthetic_addresses = gate_limit(r);
+	ret->streams = gate_limit(r);
+	ret->wait_bytes = gate_limit(r);
+	ret->download_bytes = gate_limit(r);
+	ret->idle_origins = gate_limit(r);
 }
 
 void

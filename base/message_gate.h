@@ -51,6 +51,10 @@ struct message_gate_limits {
 	uint32_t leaf_cache;            /* entries */
 	uint32_t dns_per_second;
 	uint32_t synthetic_addresses; /* names with an address at once */
+	uint32_t streams;             /* of one connection of HTTP/2 */
+	uint32_t wait_bytes;     /* of an exchange, each way at either end */
+	uint32_t download_bytes; /* beside them, one large download */
+	uint32_t idle_origins;
 };
 
 struct message_gate_start {

@@ -25,6 +25,10 @@ hostconf_gate_limits(const struct hostconf *c)
 		.leaf_cache = u32(c, LIMIT_LEAF_CACHE),
 		.dns_per_second = u32(c, LIMIT_DNS_RATE),
 		.synthetic_addresses = u32(c, LIMIT_SYNTHETIC_ADDRESSES),
+		.streams = u32(c, LIMIT_STREAMS),
+		.wait_bytes = u32(c, LIMIT_WAIT_BYTES),
+		.download_bytes = u32(c, LIMIT_DOWNLOAD_BYTES),
+		.idle_origins = u32(c, LIMIT_IDLE_ORIGINS),
 	};
 }
 

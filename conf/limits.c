@@ -40,6 +40,20 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	[LIMIT_SYNTHETIC_ADDRESSES] = { "synthetic-addresses", UNIT_COUNT, 4096,
 	    16, 65000,
 	    "names with an address at once; the oldest is used again" },
+	[LIMIT_STREAMS] = { "streams", UNIT_COUNT, 100, 1, 1000,
+	    "of one connection of HTTP/2, by a guest or to an origin: no fewer "
+	    "is what RFC 9113 6.5.2 wants" },
+	[LIMIT_WAIT_BYTES] = { "wait-bytes", UNIT_BYTES, 64 * KIB, 16 * KIB,
+	    16 * MIB,
+	    "of an exchange, in each direction at either end, when one side "
+	    "is slow: HTTP/2's first window" },
+	[LIMIT_DOWNLOAD_BYTES] = { "download-bytes", UNIT_BYTES, MIB, 64 * KIB,
+	    64 * MIB,
+	    "beside wait-bytes for one large download of each connection to an "
+	    "origin: 64 KiB are 2 MB/s from 30 ms away" },
+	[LIMIT_IDLE_ORIGINS] = { "idle-origins", UNIT_COUNT, 64, 1, 65536,
+	    "connections to origins that are kept for another request; the "
+	    "oldest goes first" },
 	[LIMIT_DIALS] = { "dials", UNIT_COUNT, 64, 1, 4096,
 	    "dials at once of one sandbox, so that one cannot hold up the "
 	    "dialler for others" },

@@ -23,7 +23,6 @@
 #define HEAD_READ_BYTES 4096
 /* Read ahead of the next request while an answer goes out. */
 #define AHEAD_MAX_BYTES 4096
-#define OUT_LOW_BYTES 32768
 
 #define TO(state) (1u << (state))
 
@@ -222,7 +221,8 @@ flush(struct h1_guest *h)
 			h1_guest_enter(h, H1_DEAD);
 			return;
 		}
-		if (!h->is_down_blocked || h->out.len > OUT_LOW_BYTES)
+		if (!h->is_down_blocked ||
+		    h->out.len > h->gate->limits.wait_bytes / 2)
 			return;
 		h->is_down_blocked = false;
 		if (h->x != NULL)
@@ -515,7 +515,8 @@ step(struct h1_guest *h)
 	case H1_TUNNEL:
 		if (h->x == NULL) {
 			/* What was said must not wait behind what follows. */
-			if (h->keeps && h->out.len > OUT_LOW_BYTES)
+			if (h->keeps &&
+			    h->out.len > h->gate->limits.wait_bytes / 2)
 				return false;
 			after_exchange(h);
 			return true;

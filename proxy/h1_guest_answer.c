@@ -8,8 +8,6 @@
 
 #include "wire/http_write.h"
 
-/* Answer bytes that may wait for the guest to take them. */
-#define OUT_MAX_BYTES 65536
 #define HEAD_EXTRA_BYTES 512
 
 /* Something is missing from what the guest was to get: nothing may follow. */
@@ -115,7 +113,9 @@ on_head(void *arg, const struct exchange_head *e)
 static size_t
 room(const struct h1_guest *h)
 {
-	return h->out.len >= OUT_MAX_BYTES ? 0 : OUT_MAX_BYTES - h->out.len;
+	size_t most = h->gate->limits.wait_bytes;
+
+	return h->out.len >= most ? 0 : most - h->out.len;
 }
 
 static size_t

@@ -245,7 +245,8 @@ resume(struct h2_guest *h)
 	h->has_room = false;
 	TAILQ_FOREACH(s, &h->streams, link)
 	{
-		if (!s->is_down_blocked || s->out.len > H2_STREAM_OUT_MAX / 2)
+		if (!s->is_down_blocked ||
+		    s->out.len > h->gate->limits.wait_bytes / 2)
 			continue;
 		s->is_down_blocked = false;
 		if (s->x != NULL)

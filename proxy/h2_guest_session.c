@@ -214,8 +214,10 @@ int
 h2_guest_session(struct h2_guest *h)
 {
 	const nghttp2_settings_entry settings[] = {
-		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, H2_STREAMS_MAX },
-		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_STREAM_WINDOW },
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+		    h->gate->limits.streams },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
+		    h->gate->limits.wait_bytes },
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
 		    h->gate->limits.head_max_bytes },
 	};

@@ -65,7 +65,8 @@ h2_stream_read(void *stream, uint8_t *room, size_t size, uint32_t *flags)
 	buf_consume(&s->out, len);
 	if (s->x != NULL && len > 0)
 		exchange_alive(s->x);
-	if (s->is_down_blocked && s->out.len <= H2_STREAM_OUT_MAX / 2)
+	if (s->is_down_blocked &&
+	    s->out.len <= s->h->gate->limits.wait_bytes / 2)
 		s->h->has_room = true;
 	if (s->out.len == 0 && s->is_ended) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
@@ -140,9 +141,9 @@ static size_t
 on_body(void *arg, struct span data)
 {
 	struct h2_stream *s = arg;
-	size_t most = s->out.len >= H2_STREAM_OUT_MAX
-	    ? 0
-	    : H2_STREAM_OUT_MAX - s->out.len;
+	size_t most = s->h->gate->limits.wait_bytes;
+
+	most = s->out.len >= most ? 0 : most - s->out.len;
 
 	if (data.len > most) {
 		s->is_down_blocked = true;

@@ -26,12 +26,6 @@
 #include "proxy/stream.h"
 #include "wire/http2_scan.h"
 
-/* Streams of one connection at once, from a guest or to an origin. */
-#define H2_STREAMS_MAX 100
-/* Bytes of one stream that may wait, in each direction. */
-#define H2_STREAM_WINDOW 65535
-#define H2_STREAM_OUT_MAX 65536
-
 /*
  * Gives bytes of a stream's body to be sent, as the library's callback does.
  * stream is its user data: NULL once nobody has it any more.

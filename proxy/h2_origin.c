@@ -18,8 +18,6 @@
 
 /* Longest an idle connection is kept, whatever the limits say. */
 #define IDLE_MAX_MS 60000
-/* Beside the usual window of each: one large download. */
-#define WINDOW_MORE_MAX (1 << 20)
 
 static void run(struct h2_origin *c);
 
@@ -149,7 +147,8 @@ give_room(struct h2_origin *c)
 	c->has_room = false;
 	TAILQ_FOREACH(o, &c->streams, link)
 	{
-		if (!o->is_up_blocked || o->out.len > H2_STREAM_OUT_MAX / 2)
+		if (!o->is_up_blocked ||
+		    o->out.len > c->gate->limits.wait_bytes / 2)
 			continue;
 		o->is_up_blocked = false;
 		exchange_origin_room(o->x);
@@ -257,7 +256,7 @@ take_over(struct h2_origin *c, struct origin *o)
 	c->h2.is_secret = c->key.credential[0] != '\0';
 	c->h2.out.is_secret = c->h2.is_secret;
 	c->is_readable = true;
-	c->window_left = WINDOW_MORE_MAX;
+	c->window_left = o->gate->limits.download_bytes;
 	c->moved_ms = clock_mono_ms();
 }
 
@@ -298,8 +297,9 @@ has_place(struct h2_origin *c, uint64_t idle_max_ms)
 	if (c->stream_count == 0 &&
 	    clock_mono_ms() - c->moved_ms >= idle_max_ms)
 		return false;
-	return c->stream_count <
-	    (most < H2_STREAMS_MAX ? most : H2_STREAMS_MAX);
+	if (most > c->gate->limits.streams)
+		most = c->gate->limits.streams;
+	return c->stream_count < most;
 }
 
 struct origin *

@@ -13,8 +13,6 @@
 
 /* Interim answers (1xx) before the final one. */
 #define INTERIM_MAX 8
-/* What a download is given once it has shown to be large. */
-#define WINDOW_MORE (1 << 20)
 
 static void
 fail(struct origin *o, const char *detail)
@@ -33,14 +31,15 @@ static void
 widen(struct origin *o)
 {
 	struct h2_origin *c = o->h2;
+	size_t usual = o->gate->limits.wait_bytes;
 
-	if (o->window_more > 0 || o->received < H2_STREAM_WINDOW ||
-	    c->window_left < WINDOW_MORE)
+	/* One has all of it: it is given once it has shown to be large. */
+	if (o->received < usual || c->window_left == 0)
 		return;
-	o->window_more = WINDOW_MORE;
-	c->window_left -= WINDOW_MORE;
+	o->window_more = c->window_left;
+	c->window_left = 0;
 	(void)nghttp2_session_set_local_window_size(c->h2.session,
-	    NGHTTP2_FLAG_NONE, o->stream_id, H2_STREAM_WINDOW + WINDOW_MORE);
+	    NGHTTP2_FLAG_NONE, o->stream_id, (int32_t)(usual + o->window_more));
 }
 
 static void
@@ -387,7 +386,8 @@ h2_origin_session(struct h2_origin *c)
 {
 	const nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
-		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_STREAM_WINDOW },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
+		    c->gate->limits.wait_bytes },
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
 		    c->gate->limits.head_max_bytes },
 	};

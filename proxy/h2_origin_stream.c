@@ -102,9 +102,9 @@ h2_origin_send_head(struct origin *o, const struct origin_request *r)
 size_t
 h2_origin_send_body(struct origin *o, struct span data)
 {
-	size_t room = o->out.len >= H2_STREAM_OUT_MAX
-	    ? 0
-	    : H2_STREAM_OUT_MAX - o->out.len;
+	size_t room = o->gate->limits.wait_bytes;
+
+	room = o->out.len >= room ? 0 : room - o->out.len;
 
 	/* It has answered already: what it does not want is dropped. */
 	if (o->h2 == NULL || o->is_write_failed)

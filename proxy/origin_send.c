@@ -9,8 +9,6 @@
 #include "proxy/exchange.h"
 #include "proxy/h2_origin.h"
 
-/* Request bytes that may wait for the origin to take them. */
-#define OUT_MAX_BYTES 65536
 /* What the head says of the connection and of the body. */
 #define FRAMING_BYTES 128
 
@@ -86,7 +84,9 @@ origin_send_head(struct origin *o, const struct origin_request *r)
 static size_t
 room(const struct origin *o)
 {
-	return o->out.len >= OUT_MAX_BYTES ? 0 : OUT_MAX_BYTES - o->out.len;
+	size_t most = o->gate->limits.wait_bytes;
+
+	return o->out.len >= most ? 0 : most - o->out.len;
 }
 
 static int
@@ -123,9 +123,8 @@ origin_send_body(struct origin *o, struct span data)
 		assert(data.len <= o->up_left);
 		o->up_left -= data.len;
 	}
-	rc = o->up_framing == HTTP_FRAMING_CHUNKED
-	    ? append_chunk(&o->out, data)
-	    : buf_append(&o->out, data);
+	rc = o->up_framing == HTTP_FRAMING_CHUNKED ? append_chunk(&o->out, data)
+						   : buf_append(&o->out, data);
 	if (rc != 0) {
 		/* A piece is missing: nothing may follow it. */
 		o->is_write_failed = true;
@@ -177,7 +176,7 @@ origin_write(struct origin *o)
 		o->is_write_failed = true;
 		buf_done(&o->out);
 	}
-	if (o->is_up_blocked && o->out.len <= OUT_MAX_BYTES / 2) {
+	if (o->is_up_blocked && o->out.len <= o->gate->limits.wait_bytes / 2) {
 		o->is_up_blocked = false;
 		exchange_origin_room(o->x);
 	}

@@ -188,7 +188,7 @@ pool_put(struct gate *g, struct origin *o)
 	p->newest = o;
 	p->count++;
 	pool_wake(g);
-	if (p->count > POOL_IDLE_MAX) {
+	if (p->count > g->limits.idle_origins) {
 		o = p->oldest;
 		unlink_origin(p, o);
 		origin_free(o);

@@ -15,9 +15,6 @@
 #include "proxy/gate.h"
 #include "proxy/origin.h"
 
-/* Idle ones a gate keeps, the oldest goes first. */
-#define POOL_IDLE_MAX 64
-
 /* Connections of HTTP/2, busy or idle: h2_origin.c keeps the list. */
 TAILQ_HEAD(h2_origins, h2_origin);
 struct h2_origins *pool_h2(struct gate *g);
@@ -44,7 +41,7 @@ void pool_free(struct gate *g);
  */
 struct origin *pool_take(struct gate *g, const struct origin_key *key,
     uint64_t idle_max_ms);
-/* Takes an idle origin. */
+/* Takes an idle origin; over limits.idle_origins the oldest goes. */
 void pool_put(struct gate *g, struct origin *o);
 /* It ended by itself while it was idle: takes it out, does not free it. */
 void pool_drop(struct gate *g, struct origin *o);

@@ -161,12 +161,12 @@ check_bounds(const struct fix *f)
 	TAILQ_FOREACH(s, &guest->streams, link)
 	{
 		count++;
-		assert(s->in.len <= H2_STREAM_WINDOW);
-		assert(s->out.len <= H2_STREAM_OUT_MAX + DENY_BODY_MAX);
+		assert(s->in.len <= f->gate.limits.wait_bytes);
+		assert(s->out.len <= f->gate.limits.wait_bytes + DENY_BODY_MAX);
 		assert(s->head.bytes <= f->gate.limits.head_max_bytes);
 		assert(s->trailers.bytes <= f->gate.limits.head_max_bytes);
 	}
-	assert(count == guest->stream_count && count <= H2_STREAMS_MAX);
+	assert(count == guest->stream_count && count <= f->gate.limits.streams);
 }
 
 static void

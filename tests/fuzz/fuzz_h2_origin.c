@@ -231,12 +231,13 @@ check_bounds(struct fix *f)
 
 	TAILQ_FOREACH(c, pool_h2(&f->gate), link)
 	{
-		assert(c->stream_count <= H2_STREAMS_MAX);
+		assert(c->stream_count <= f->gate.limits.streams);
 		assert(c->h2.out.size <= 4 * 65536);
 		TAILQ_FOREACH(o, &c->streams, link)
 		{
-			assert(o->in.len <= H2_STREAM_WINDOW + (2 << 20));
-			assert(o->out.len <= H2_STREAM_OUT_MAX);
+			assert(o->held.len <= f->gate.limits.wait_bytes +
+				f->gate.limits.download_bytes);
+			assert(o->out.len <= f->gate.limits.wait_bytes);
 			assert(o->head.bytes <= f->gate.limits.head_max_bytes);
 		}
 	}

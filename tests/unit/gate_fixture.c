@@ -401,7 +401,11 @@ set_limits(struct gate *g)
 		.mint_per_second = 50,
 		.leaf_cache = 512,
 		.dns_per_second = 100,
-		.synthetic_addresses = 64 };
+		.synthetic_addresses = 64,
+		.streams = 100,
+		.wait_bytes = 65536,
+		.download_bytes = 1 << 20,
+		.idle_origins = 64 };
 	g->net = (struct message_gate_net){ .guest_ip = INADDR_LOOPBACK,
 		.gateway_ip = INADDR_LOOPBACK,
 		.synthetic_base = 0x7f000000,

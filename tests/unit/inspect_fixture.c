@@ -358,6 +358,10 @@ fix_new(const char *policy_text)
 		.tls_timeout_ms = 10000,
 		.mint_per_second = 50,
 		.leaf_cache = 512,
+		.streams = 100,
+		.wait_bytes = 65536,
+		.download_bytes = 1 << 20,
+		.idle_origins = 64,
 	};
 	f->lease_field = f->lease_user = f->placeholder = f->strip = "";
 	f->secret = "s3cr3t-canary-0123456789abcdef";

@@ -151,7 +151,11 @@ start(struct stage *s, int ca)
 		    .relay_idle_timeout_ms = 1000,
 		    .connect_timeout_ms = 1000,
 		    .dns_per_second = 10,
-		    .synthetic_addresses = 16 } };
+		    .synthetic_addresses = 16,
+		    .streams = 100,
+		    .wait_bytes = 65536,
+		    .download_bytes = 1 << 20,
+		    .idle_origins = 64 } };
 	struct gate_start_fds fds = { .ca = ca,
 		.roots = -1,
 		.policy = policy_memfd(POLICY_A, false),
