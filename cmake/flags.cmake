@@ -26,8 +26,10 @@ target_compile_definitions(tapward_codegen INTERFACE _GNU_SOURCE)
 target_compile_options(tapward_codegen INTERFACE
 	-fno-common -fno-strict-aliasing -fno-strict-overflow
 	-fno-delete-null-pointer-checks -fvisibility=hidden -fPIE)
+# A target with the property TAPWARD_STATIC needs no loader.
 target_link_options(tapward_codegen INTERFACE
-	-pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+	$<IF:$<BOOL:$<TARGET_PROPERTY:TAPWARD_STATIC>>,-static-pie,-pie>
+	-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 	-Wl,-z,separate-code -Wl,--as-needed -Wl,-z,defs)
 
 if(TAPWARD_HARDEN)

@@ -61,7 +61,8 @@ on_data(struct mux_stream *st, const struct frame *f)
 	}
 	st->output_left -= data.len;
 	if (data.len > 0 &&
-	    mux_queue_append(&st->queue[output_of(f->head.channel)], data) != 0)
+	    frame_queue_append(&st->queue[output_of(f->head.channel)], data) !=
+		0)
 		mux_session_end(st->session, "memory is short");
 }
 

@@ -17,14 +17,9 @@
 #include <sys/time.h>
 
 #include "vmm/frame_link.h"
+#include "vmm/frame_queue.h"
 #include "vmm/frame_stream.h"
 #include "vmm/mux.h"
-
-/* Output that its session has not read. It has no memory while it is empty. */
-struct mux_queue {
-	uint8_t *ptr;
-	size_t at, len, size;
-};
 
 struct mux_session {
 	struct mux *m;
@@ -54,7 +49,7 @@ struct mux_stream {
 	bool started_due, eof_due[MUX_OUTPUTS], exit_due;
 	uint32_t window_due; /* bytes of FRAME_INPUT */
 	uint32_t pid;
-	struct mux_queue queue[MUX_OUTPUTS];
+	struct frame_queue queue[MUX_OUTPUTS];
 	unsigned int output_turn; /* the queue that is told of next */
 	struct frame_exit exit;   /* with its text in exit_text */
 	char exit_text[FRAME_TEXT_MAX];
@@ -144,10 +139,5 @@ void mux_stream_end(struct mux_stream *st, const struct frame_exit *m);
 void mux_stream_note_args(struct mux_stream *st, struct span args);
 
 struct timeval mux_timeval(uint32_t ms);
-
-/* 0 or -ENOMEM. */
-int mux_queue_append(struct mux_queue *q, struct span s);
-void mux_queue_consume(struct mux_queue *q, size_t len);
-void mux_queue_done(struct mux_queue *q);
 
 #endif

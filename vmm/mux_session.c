@@ -302,7 +302,7 @@ put_state(struct mux_session *s)
 static void
 put_data(struct mux_session *s, struct mux_stream *st, enum mux_output i)
 {
-	struct mux_queue *q = &st->queue[i];
+	struct frame_queue *q = &st->queue[i];
 	const size_t room = frame_link_room(&s->link) - FRAME_HEAD_BYTES;
 	struct wr w = frame_link_writer(&s->link);
 	size_t len = q->len < CHUNK_BYTES ? q->len : CHUNK_BYTES;
@@ -311,9 +311,9 @@ put_data(struct mux_session *s, struct mux_stream *st, enum mux_output i)
 		len = room;
 	frame_data_encode(&w, st->session_id,
 	    i == MUX_STDOUT ? FRAME_OUTPUT : FRAME_ERROR,
-	    (struct span){ q->ptr + q->at, len });
+	    (struct span){ frame_queue_span(q).ptr, len });
 	frame_link_put(&s->link, &w);
-	mux_queue_consume(q, len);
+	frame_queue_consume(q, len);
 }
 
 /* Output, its two channels in turn; true if there was any, or its end. */

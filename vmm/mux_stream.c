@@ -10,49 +10,6 @@
 
 #include "base/clock.h"
 
-/* A queue begins with a page, for the usual few lines. */
-#define QUEUE_SIZE_MIN 4096
-
-void
-mux_queue_done(struct mux_queue *q)
-{
-	free(q->ptr);
-	*q = (struct mux_queue){ .ptr = NULL };
-}
-
-int
-mux_queue_append(struct mux_queue *q, struct span s)
-{
-	size_t size = q->size == 0 ? QUEUE_SIZE_MIN : q->size;
-	uint8_t *ptr;
-
-	while (size - q->len < s.len)
-		size *= 2;
-	if (size > q->size) {
-		ptr = realloc(q->ptr, size);
-		if (ptr == NULL)
-			return -ENOMEM;
-		q->ptr = ptr;
-		q->size = size;
-	}
-	if (q->size - q->at - q->len < s.len) {
-		memmove(q->ptr, q->ptr + q->at, q->len);
-		q->at = 0;
-	}
-	memcpy(q->ptr + q->at + q->len, s.ptr, s.len);
-	q->len += s.len;
-	return 0;
-}
-
-void
-mux_queue_consume(struct mux_queue *q, size_t len)
-{
-	q->at += len;
-	q->len -= len;
-	if (q->len == 0)
-		mux_queue_done(q);
-}
-
 struct timeval
 mux_timeval(uint32_t ms)
 {
@@ -86,7 +43,7 @@ mux_stream_orphan(struct mux_stream *st)
 {
 	st->session = NULL;
 	for (size_t i = 0; i < MUX_OUTPUTS; i++)
-		mux_queue_done(&st->queue[i]);
+		frame_queue_done(&st->queue[i]);
 	mux_stream_cut(st, FRAME_LIMIT_NONE);
 }
 
@@ -203,7 +160,7 @@ mux_stream_free(struct mux_stream *st)
 		if (st->m->streams[i] == st)
 			st->m->streams[i] = NULL;
 	for (size_t i = 0; i < MUX_OUTPUTS; i++)
-		mux_queue_done(&st->queue[i]);
+		frame_queue_done(&st->queue[i]);
 	event_free(st->timer);
 	free(st);
 }

@@ -135,12 +135,14 @@ tell_tree(struct wr *w, int dir_fd, const char *path)
 	assert_true(n >= 0);
 	for (int i = 0; i < n; i++) {
 		const char *name = all[i]->d_name;
-		char inside[4096];
+		char inside[8192];
 		int fd;
 
 		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-			(void)snprintf(inside, sizeof(inside), "%s%s%s", path,
-			    *path == '\0' ? "" : "/", name);
+			assert_in_range(snprintf(inside, sizeof(inside),
+					    "%s%s%s", path,
+					    *path == '\0' ? "" : "/", name),
+			    1, sizeof(inside) - 1);
 			tell_entry(w, dir_fd, name, inside);
 			fd = openat(dir_fd, name,
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
