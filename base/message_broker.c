@@ -65,6 +65,9 @@ message_broker_credential_encode(struct wr *w,
 	wr_str16(w, m->user);
 	wr_str16(w, m->placeholder);
 	put_texts(w, m->strip[0], sizeof(m->strip[0]), m->strip_count);
+	put_texts(w, m->strip_response[0], sizeof(m->strip_response[0]),
+	    m->strip_response_count);
+	field_bool_write(w, m->keeps_set_cookie);
 	put_texts(w, m->hosts[0], sizeof(m->hosts[0]), m->host_count);
 	wr_u16(w, m->port);
 	put_texts(w, m->methods[0], sizeof(m->methods[0]), m->method_count);
@@ -89,6 +92,9 @@ message_broker_credential_decode(struct rd *r,
 	(void)rd_cstr16(r, ret->placeholder, sizeof(ret->placeholder));
 	ret->strip_count = take_texts(r, ret->strip[0], sizeof(ret->strip[0]),
 	    LEASE_STRIP_MAX);
+	ret->strip_response_count = take_texts(r, ret->strip_response[0],
+	    sizeof(ret->strip_response[0]), LEASE_STRIP_MAX);
+	ret->keeps_set_cookie = field_bool(r);
 	ret->host_count = take_texts(r, ret->hosts[0], sizeof(ret->hosts[0]),
 	    BROKER_HOSTS_MAX);
 	ret->port = rd_u16(r);

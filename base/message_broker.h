@@ -61,6 +61,10 @@ struct message_broker_credential {
 	char placeholder[LEASE_USER_SIZE];
 	unsigned int strip_count;
 	char strip[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE]; /* lower case */
+	/* the same of answers */
+	unsigned int strip_response_count;
+	char strip_response[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE];
+	bool keeps_set_cookie; /* which else goes, too */
 	/* exact canonical names; at least one */
 	unsigned int host_count;
 	char hosts[BROKER_HOSTS_MAX][HOST_NAME_SIZE];

@@ -49,6 +49,8 @@ gate_limits_encode(struct wr *w, const struct message_gate_limits *m)
 	wr_u32(w, m->wait_bytes);
 	wr_u32(w, m->download_bytes);
 	wr_u32(w, m->idle_origins);
+	wr_u32(w, m->decode_memory_bytes);
+	wr_u32(w, m->decode_ratio);
 }
 
 static uint32_t
@@ -79,6 +81,8 @@ gate_limits_decode(struct rd *r, struct message_gate_limits *ret)
 	ret->wait_bytes = gate_limit(r);
 	ret->download_bytes = gate_limit(r);
 	ret->idle_origins = gate_limit(r);
+	ret->decode_memory_bytes = gate_limit(r);
+	ret->decode_ratio = gate_limit(r);
 }
 
 void

@@ -55,6 +55,8 @@ struct message_gate_limits {
 	uint32_t wait_bytes;     /* of an exchange, each way at either end */
 	uint32_t download_bytes; /* beside them, one large download */
 	uint32_t idle_origins;
+	uint32_t decode_memory_bytes; /* of all answers that are decoded */
+	uint32_t decode_ratio;        /* bytes that a coded one may make */
 };
 
 struct message_gate_start {

@@ -90,22 +90,26 @@ message_lease_encode(struct wr *w, const struct message_lease *m)
 	wr_u8(w, (uint8_t)m->strip_count);
 	for (unsigned int i = 0; i < m->strip_count; i++)
 		wr_str16(w, m->strip[i]);
+	wr_u8(w, (uint8_t)m->strip_response_count);
+	for (unsigned int i = 0; i < m->strip_response_count; i++)
+		wr_str16(w, m->strip_response[i]);
+	field_bool_write(w, m->keeps_set_cookie);
 	wr_u32(w, (uint32_t)value.len);
 	wr_bytes(w, value.ptr, value.len);
 }
 
-static void
-read_strip(struct rd *r, struct message_lease *m)
+static unsigned int
+read_names(struct rd *r, char names[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE])
 {
 	uint8_t count = rd_u8(r);
 
 	if (count > LEASE_STRIP_MAX) {
 		rd_fail(r);
-		return;
+		return 0;
 	}
-	m->strip_count = count;
 	for (unsigned int i = 0; i < count; i++)
-		field_name(r, m->strip[i], false);
+		field_name(r, names[i], false);
+	return count;
 }
 
 /* A value with a control byte would end the line it is put into. */
@@ -146,7 +150,9 @@ message_lease_decode(struct rd *r, struct message_lease *ret)
 	field_name(r, m.field, m.apply != LEASE_APPLY_HEADER);
 	field_printable(r, m.user, sizeof(m.user));
 	field_printable(r, m.placeholder, sizeof(m.placeholder));
-	read_strip(r, &m);
+	m.strip_count = read_names(r, m.strip);
+	m.strip_response_count = read_names(r, m.strip_response);
+	m.keeps_set_cookie = field_bool(r);
 	value = read_value(r);
 	if (!rd_ok(r))
 		return -EBADMSG;

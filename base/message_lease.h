@@ -61,6 +61,10 @@ struct message_lease {
 	/* field names to remove from every request, lower case */
 	char strip[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE];
 	unsigned int strip_count;
+	/* the same of answers; Set-Cookie goes, too, unless it is kept */
+	char strip_response[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE];
+	unsigned int strip_response_count;
+	bool keeps_set_cookie;
 	struct secret value; /* owned by whoever decoded it */
 };
 

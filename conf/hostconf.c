@@ -185,6 +185,8 @@ static const struct key_row keys[] = {
 	{ "port", HOSTCONF_CREDENTIAL, false, hostconf_take_cport },
 	{ "apply", HOSTCONF_CREDENTIAL, false, hostconf_take_apply },
 	{ "strip", HOSTCONF_CREDENTIAL, true, hostconf_take_strip },
+	{ "strip-response", HOSTCONF_CREDENTIAL, true,
+	    hostconf_take_strip_response },
 	{ "placeholder", HOSTCONF_CREDENTIAL, false,
 	    hostconf_take_placeholder },
 	{ "method", HOSTCONF_CREDENTIAL, true, hostconf_take_method },
@@ -192,7 +194,7 @@ static const struct key_row keys[] = {
 	{ "deny-path", HOSTCONF_CREDENTIAL, true, hostconf_take_deny_path },
 	{ "grant", HOSTCONF_CREDENTIAL, true, hostconf_take_grant },
 	{ "websocket", HOSTCONF_CREDENTIAL, false, hostconf_take_websocket },
-	{ "set-cookie", HOSTCONF_CREDENTIAL, false, NULL },
+	{ "set-cookie", HOSTCONF_CREDENTIAL, false, hostconf_take_set_cookie },
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 static_assert(KEYS <= 64 && LIMIT_COUNT <= 64, "a bit of seen for each");

@@ -229,31 +229,60 @@ hostconf_take_apply(struct hostconf_parse *p, struct span v)
 }
 
 static bool
-strips(const struct message_broker_credential *d, const char *field)
+names_field(char names[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE],
+    unsigned int count, const char *field)
 {
-	for (unsigned int i = 0; i < d->strip_count; i++) {
-		if (strcmp(d->strip[i], field) == 0)
+	for (unsigned int i = 0; i < count; i++) {
+		if (strcmp(names[i], field) == 0)
 			return true;
 	}
 	return false;
+}
+
+static const char *
+take_name(struct span v, char names[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE],
+    unsigned int most, unsigned int *count)
+{
+	char field[LEASE_FIELD_NAME_SIZE];
+	const char *fault = take_field(v, field);
+
+	if (fault != NULL)
+		return fault;
+	if (names_field(names, *count, field))
+		return "this field is named twice";
+	if (*count >= most)
+		return "too many fields";
+	(void)snprintf(names[(*count)++], LEASE_FIELD_NAME_SIZE, "%s", field);
+	return NULL;
 }
 
 const char *
 hostconf_take_strip(struct hostconf_parse *p, struct span v)
 {
 	struct message_broker_credential *d = def_of(p);
-	char field[LEASE_FIELD_NAME_SIZE];
-	const char *fault = take_field(v, field);
 
-	if (fault != NULL)
-		return fault;
-	if (strips(d, field))
-		return "this field is named twice";
 	/* one place is kept for the field that apply sets */
-	if (d->strip_count >= LEASE_STRIP_MAX - 1)
-		return "too many fields";
-	(void)snprintf(d->strip[d->strip_count++], LEASE_FIELD_NAME_SIZE, "%s",
-	    field);
+	return take_name(v, d->strip, LEASE_STRIP_MAX - 1, &d->strip_count);
+}
+
+const char *
+hostconf_take_strip_response(struct hostconf_parse *p, struct span v)
+{
+	struct message_broker_credential *d = def_of(p);
+
+	if (span_is_case(v, "content-encoding") ||
+	    span_is_case(v, "content-range"))
+		return "without this field the body would be read as another";
+	return take_name(v, d->strip_response, LEASE_STRIP_MAX,
+	    &d->strip_response_count);
+}
+
+const char *
+hostconf_take_set_cookie(struct hostconf_parse *p, struct span v)
+{
+	if (!span_is(v, "keep") && !span_is(v, "strip"))
+		return "set-cookie is `strip` or `keep`";
+	def_of(p)->keeps_set_cookie = span_is(v, "keep");
 	return NULL;
 }
 
@@ -387,7 +416,7 @@ strip_own_field(struct message_broker_credential *d)
 	const char *field =
 	    d->apply == LEASE_APPLY_HEADER ? d->field : "authorization";
 
-	if (!strips(d, field))
+	if (!names_field(d->strip, d->strip_count, field))
 		(void)snprintf(d->strip[d->strip_count++],
 		    LEASE_FIELD_NAME_SIZE, "%s", field);
 }
@@ -425,6 +454,12 @@ hostconf_finish_credential(struct hostconf_parse *p)
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s] says websocket = yes, but a WebSocket "
 		    "begins with GET: add `method = GET`",
+		    d->name);
+	if (d->keeps_set_cookie &&
+	    names_field(d->strip_response, d->strip_response_count,
+		"set-cookie"))
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s] keeps set-cookie and strips it: say one",
 		    d->name);
 	strip_own_field(d);
 	return 0;

@@ -29,6 +29,8 @@ hostconf_gate_limits(const struct hostconf *c)
 		.wait_bytes = u32(c, LIMIT_WAIT_BYTES),
 		.download_bytes = u32(c, LIMIT_DOWNLOAD_BYTES),
 		.idle_origins = u32(c, LIMIT_IDLE_ORIGINS),
+		.decode_memory_bytes = u32(c, LIMIT_DECODE_MEMORY),
+		.decode_ratio = u32(c, LIMIT_DECODE_RATIO),
 	};
 }
 

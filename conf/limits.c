@@ -54,6 +54,13 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	[LIMIT_IDLE_ORIGINS] = { "idle-origins", UNIT_COUNT, 64, 1, 65536,
 	    "connections to origins that are kept for another request; the "
 	    "oldest goes first" },
+	[LIMIT_DECODE_MEMORY] = { "decode-memory", UNIT_BYTES, 64 * MIB, MIB,
+	    GIB,
+	    "answers that are decoded to be searched for a credential: three "
+	    "of the largest window, hundreds of gzip's" },
+	[LIMIT_DECODE_RATIO] = { "decode-ratio", UNIT_COUNT, 1100, 10, 100000,
+	    "bytes that one coded byte of an answer may make: deflate makes "
+	    "at most 1,032, and more is a bomb; each costs 3 ns" },
 	[LIMIT_DIALS] = { "dials", UNIT_COUNT, 64, 1, 4096,
 	    "dials at once of one sandbox, so that one cannot hold up the "
 	    "dialler for others" },

@@ -59,6 +59,10 @@ check_fields(const struct message_broker_credential *d, struct err *err)
 		if (!field_name_is_sound(d->strip[i]))
 			return err_at(err, NULL, 0,
 			    "a header it strips is no name");
+	for (unsigned int i = 0; i < d->strip_response_count; i++)
+		if (!field_name_is_sound(d->strip_response[i]))
+			return err_at(err, NULL, 0,
+			    "a header it strips from answers is no name");
 	return 0;
 }
 

@@ -256,12 +256,15 @@ send_value(struct sandbox *s, uint32_t id, const struct credential *c,
 		.serves_websocket = d->serves_websocket,
 		.apply = (enum lease_apply)d->apply,
 		.strip_count = d->strip_count,
+		.strip_response_count = d->strip_response_count,
+		.keeps_set_cookie = d->keeps_set_cookie,
 		.value = *value };
 
 	memcpy(m.field, d->field, sizeof(m.field));
 	memcpy(m.user, d->user, sizeof(m.user));
 	memcpy(m.placeholder, d->placeholder, sizeof(m.placeholder));
 	memcpy(m.strip, d->strip, sizeof(m.strip));
+	memcpy(m.strip_response, d->strip_response, sizeof(m.strip_response));
 	send_lease(s, id, &m);
 }
 

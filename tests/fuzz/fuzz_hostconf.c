@@ -27,6 +27,7 @@ check_credential(const struct hostconf_credential *cr)
 	must(d->host_count > 0 && d->host_count <= BROKER_HOSTS_MAX);
 	must(d->grant_count > 0 && d->grant_count <= BROKER_GRANTS_MAX);
 	must(d->strip_count > 0 && d->strip_count <= LEASE_STRIP_MAX);
+	must(d->strip_response_count <= LEASE_STRIP_MAX);
 	must(d->apply < LEASE_APPLY_COUNT);
 	must(strchr(d->hosts[0], '*') == NULL);
 	must(

@@ -155,7 +155,9 @@ start(struct stage *s, int ca)
 		    .streams = 100,
 		    .wait_bytes = 65536,
 		    .download_bytes = 1 << 20,
-		    .idle_origins = 64 } };
+		    .idle_origins = 64,
+		    .decode_memory_bytes = 1,
+		    .decode_ratio = 1 } };
 	struct gate_start_fds fds = { .ca = ca,
 		.roots = -1,
 		.policy = policy_memfd(POLICY_A, false),

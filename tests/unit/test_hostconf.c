@@ -90,12 +90,13 @@ all_sections_are_read(void **state)
 	    "[ceiling]\npolicy = /etc/c.ini\n"
 	    "[credential npm]\nkind = static\nvalue = env:NPM_TOKEN\n"
 	    "host = npm.acme.example\nport = 8443\napply = basic:bot\n"
-	    "strip = X-Api-Key\nmethod = GET, HEAD\npath = /**\n"
+	    "strip = X-Api-Key\nstrip-response = X-Session, Link\n"
+	    "set-cookie = strip\nmethod = GET, HEAD\npath = /**\n"
 	    "deny-path = /-/user/**\nplaceholder = tapward-npm\n"
 	    "websocket = yes\n"
 	    "grant = ci-* user:ci-runner, x group:dev\ngrant = root-box\n"
 	    "[credential key]\nvalue = credential:key\nhost = a.example.org\n"
-	    "apply = header:X-Api-Key\ngrant = *\n"
+	    "apply = header:X-Api-Key\ngrant = *\nset-cookie = keep\n"
 	    "[limits]\nconnections = 8\nhead-bytes = 32KiB\nlease = 1m\n"
 	    "idle-timeout = 1500ms\n");
 	const struct message_broker_credential *d;
@@ -148,9 +149,13 @@ all_sections_are_read(void **state)
 	assert_int_equal(d->strip_count, 2);
 	assert_string_equal(d->strip[0], "x-api-key");
 	assert_string_equal(d->strip[1], "authorization");
+	assert_int_equal(d->strip_response_count, 2);
+	assert_string_equal(d->strip_response[0], "x-session");
+	assert_false(d->keeps_set_cookie);
 	d = c->credentials[1].def;
 	assert_int_equal(d->apply, LEASE_APPLY_HEADER);
 	assert_string_equal(d->field, "x-api-key");
+	assert_true(d->keeps_set_cookie);
 	assert_int_equal(d->port, 443);
 	assert_int_equal(d->strip_count, 1);
 	assert_string_equal(d->strip[0], "x-api-key");
@@ -361,6 +366,22 @@ a_credential_is_bound_and_granted(void **state)
 		    "h.ini:4: apply = sigv4: not supported" },
 		{ "a word", "apply = token\n",
 		    "h.ini:4: apply = token: apply is" },
+		{ "a framing field of answers",
+		    "strip-response = Transfer-Encoding\n",
+		    "h.ini:4: strip-response = Transfer-Encoding: this field" },
+		{ "a field that says how to read a body",
+		    "strip-response = content-encoding\n",
+		    "h.ini:4: strip-response = content-encoding: without" },
+		{ "a field of answers twice",
+		    "strip-response = X-A\nstrip-response = x-a\n",
+		    "h.ini:5: strip-response = x-a: this field is named" },
+		{ "cookies half kept", "set-cookie = some\n",
+		    "h.ini:4: set-cookie = some: set-cookie is" },
+		{ "cookies kept and stripped",
+		    "value = env:X\nhost = a.example.org\napply = raw\n"
+		    "grant = a\nset-cookie = keep\n"
+		    "strip-response = Set-Cookie\n",
+		    "h.ini:3: [credential c] keeps set-cookie and strips" },
 		{ "a short placeholder", "placeholder = abc\n",
 		    "h.ini:4: placeholder = abc: a placeholder of less" },
 		{ "a method in lower case", "method = get\n",
@@ -374,8 +395,6 @@ a_credential_is_bound_and_granted(void **state)
 		    "h.ini:4: grant = a user:: not a name" },
 		{ "a grant to a name that is none", "grant = A_B\n",
 		    "h.ini:4: grant = A_B: the name of a sandbox" },
-		{ "what is not enforced", "set-cookie = yes\n",
-		    "h.ini:4: set-cookie is not supported" },
 		{ "neither yes nor no", "websocket = on\n",
 		    "h.ini:4: websocket = on: websocket is `yes` or" },
 		{ "a WebSocket by POST",

@@ -47,8 +47,8 @@ reads_back_a_gates_start(void **state)
 	struct message_gate_start in = { .sandbox = "one",
 		.generation = UINT64_MAX,
 		.has_ceiling = true,
-		.limits = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-		    15 } };
+		.limits = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+		    16, 17 } };
 	struct message_gate_start out;
 	struct wr w = wr_init(buf, sizeof(buf));
 	struct rd r;
