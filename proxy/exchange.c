@@ -56,8 +56,10 @@ on_buried(struct grave *grave)
 
 	buf_done(&x->head);
 	buf_done(&x->authorization);
-	buf_done(&x->held);
 	exchange_tunnel_free(x->tunnel);
+	sieve_done(&x->sieve);
+	secret_done(&x->pair_line);
+	injection_unref(x->injection);
 	free(x->target);
 	free(x);
 }
@@ -70,6 +72,7 @@ leave(struct exchange *x)
 
 	exchange_enter(x, EXCHANGE_OVER);
 	(void)event_del(&x->timer);
+	(void)event_del(&x->kick);
 	exchange_stop_waiting(x);
 	exchange_tunnel_close(x);
 	lease_cancel(x->lease);
@@ -212,6 +215,9 @@ make(const struct exchange_front *front, const struct http_request *req,
 	x->started_ms = x->alive_ms = clock_mono_ms();
 	rc = event_assign(&x->timer, x->gate->base, -1, 0, on_timer, x);
 	assert(rc == 0);
+	rc = event_assign(&x->kick, x->gate->base, -1, 0,
+	    exchange_search_on_kick, x);
+	assert(rc == 0);
 	w = wr_init(x->method, sizeof(x->method) - 1);
 	wr_bytes(&w, req->method.ptr,
 	    req->method.len < METHOD_NAME_SIZE ? req->method.len
@@ -334,12 +340,23 @@ exchange_start(const struct exchange_front *front,
 	return 0;
 }
 
+/* False: the lease has ended while the way to the origin was made. */
+static bool
+put_in(const struct exchange *x, struct origin_request *r)
+{
+	const struct secret *line = &x->injection->line;
+
+	r->credential_line =
+	    secret_span(x->pair_line.len > 0 ? &x->pair_line : line);
+	r->lease_ends_boot_ms = x->injection->lease.expires_boot_ms;
+	return clock_boot_ms() < r->lease_ends_boot_ms;
+}
+
 void
 exchange_open(struct exchange *x)
 {
 	struct origin_request r = {
 		.head = buf_span(&x->head),
-		.has_credential = x->has_credential,
 		.method = x->known_method,
 		.framing = x->framing,
 		.length = x->length,
@@ -347,7 +364,7 @@ exchange_open(struct exchange *x)
 		.is_websocket = x->is_websocket,
 	};
 
-	if (x->has_credential && clock_boot_ms() >= x->lease_ends_boot_ms) {
+	if (x->has_credential && !put_in(x, &r)) {
 		exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
 		    "its lease has ended");
 		return;
@@ -376,12 +393,13 @@ refuse_untold(struct exchange *x)
 }
 
 static void
-on_grants(const struct message_lease *told, void *arg)
+on_grants(enum reason reason, struct injection *none, void *arg)
 {
 	struct exchange *x = arg;
 
+	(void)none;
 	x->lease = NULL;
-	if (told->reason != REASON_NONE)
+	if (reason != REASON_NONE)
 		refuse_untold(x);
 	else
 		go_out(x);
@@ -396,24 +414,16 @@ await_grants(struct exchange *x)
 		refuse_untold(x);
 }
 
-/* What the broker says, and for a lease that was kept we say ourselves. */
-static enum reason
-check_lease(const struct exchange *x, const struct message_lease *lease)
-{
-	if (lease->reason == REASON_NONE && x->is_websocket &&
-	    !lease->serves_websocket)
-		return REASON_WEBSOCKET;
-	return lease->reason;
-}
-
 static void
-on_lease(const struct message_lease *lease, void *arg)
+on_lease(enum reason reason, struct injection *in, void *arg)
 {
 	struct exchange *x = arg;
-	enum reason reason = check_lease(x, lease);
-	struct origin *o;
 
 	x->lease = NULL;
+	/* The broker asks itself; for a lease that was kept we do. */
+	if (reason == REASON_NONE && x->is_websocket &&
+	    !in->lease.serves_websocket)
+		reason = REASON_WEBSOCKET;
 	if (reason != REASON_NONE) {
 		exchange_refuse_for(x, reason,
 		    reason == REASON_WEBSOCKET
@@ -421,20 +431,17 @@ on_lease(const struct message_lease *lease, void *arg)
 			: "");
 		return;
 	}
-	x->lease_id = lease->lease_id;
-	x->lease_ends_boot_ms = lease->expires_boot_ms;
 	x->revocations = pool_revocations(x->gate);
-	o = exchange_find_origin(x);
-	if (o == NULL ||
-	    injection_set(origin_injection(o), lease,
-		buf_span(&x->authorization)) != 0) {
-		origin_free(o);
+	injection_unref(x->injection);
+	x->injection = injection_ref(in);
+	if (injection_pair_line(in, buf_span(&x->authorization),
+		&x->pair_line) != 0) {
 		exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
-		    "its value cannot be used");
+		    "out of memory");
 		return;
 	}
-	exchange_strip_head(x, lease);
-	exchange_connect(x, o);
+	exchange_strip_head(x, &in->lease);
+	exchange_connect(x, NULL);
 }
 
 static void

@@ -1,6 +1,6 @@
 /*
  * The answer of an exchange: which of its fields go on, how it is framed, and
- * its ends. What its body is searched for is in exchange_search.c.
+ * its ends. What it is searched for is in exchange_search.c.
  */
 #include "proxy/exchange_private.h"
 
@@ -8,7 +8,7 @@
 
 /*
  * Fields of an origin that a guest does not get: ways around us, what looks
- * like our own refusal, and a session made with the credential.
+ * like our own refusal, and what the lease withholds.
  */
 static bool
 is_withheld(const struct exchange *x, struct span name)
@@ -18,8 +18,7 @@ is_withheld(const struct exchange *x, struct span name)
 	    span_is_case(name, "proxy-status"))
 		return true;
 	return x->has_credential &&
-	    (http_name_aliases(name, span_of("set-cookie")) ||
-		http_name_aliases(name, span_of("set-cookie2")));
+	    inject_is_withheld_by(&x->injection->lease, name);
 }
 
 /* False: a field that goes on holds the credential. */
@@ -79,22 +78,6 @@ take_framing(const struct http_response *res, struct exchange_head *h)
 	}
 }
 
-/* Encoded although we asked for it plain: the search would be blind. */
-static bool
-is_blinding(const struct exchange *x, const struct http_response *res)
-{
-	const struct http_field *f;
-
-	if (!x->has_credential || res->framing == HTTP_FRAMING_NONE)
-		return false;
-	for (size_t i = 0;
-	     (f = http_field_find(&res->fields, "content-encoding", i)) != NULL;
-	     i++)
-		if (!span_is_case(f->value, "identity"))
-			return true;
-	return false;
-}
-
 void
 exchange_origin_head(struct exchange *x, const struct http_response *res)
 {
@@ -104,14 +87,10 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 	if (res->framing == HTTP_FRAMING_TUNNEL &&
 	    !exchange_tunnel_open(x, res))
 		return;
-	if (is_blinding(x, res)) {
-		exchange_refuse_for(x, REASON_BAD_RESPONSE,
-		    "encoded, so that it cannot be searched for the "
-		    "credential");
+	if (!exchange_search_begin(x, res))
 		return;
-	}
 	if (!take_fields(x, res, &h)) {
-		exchange_refuse_for(x, REASON_CREDENTIAL_LEAK, "in its head");
+		exchange_refuse_leak(x, "in its head");
 		return;
 	}
 	take_framing(res, &h);
@@ -148,8 +127,7 @@ exchange_origin_trailers(struct exchange *x, const struct http_fields *f)
 			continue;
 		if (exchange_holds_secret(x, f->at[i].name) ||
 		    exchange_holds_secret(x, f->at[i].value)) {
-			exchange_refuse_for(x, REASON_CREDENTIAL_LEAK,
-			    "in its trailers");
+			exchange_refuse_leak(x, "in its trailers");
 			return false;
 		}
 		kept.at[kept.count++] = f->at[i];
@@ -167,7 +145,7 @@ exchange_origin_end(struct exchange *x)
 		return;
 	}
 	x->is_down_ending = true;
-	if (exchange_give(x))
+	if (exchange_search_end(x) && exchange_give(x))
 		exchange_finish(x);
 }
 

@@ -11,12 +11,16 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
     const char *detail)
 {
 	struct audit_record r = audit_record_init(AUDIT_REQUEST);
+	char masked[EXCHANGE_LEAK_SIZE];
 
-	/* A credential that came back was masked; the answer went on. */
 	r.verdict = reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
-	r.reason = reason == REASON_NONE && x->has_leaked
-	    ? REASON_CREDENTIAL_LEAK
-	    : reason;
+	r.reason = reason;
+	/* A credential that came back was masked; the answer went on. */
+	if (reason == REASON_NONE && x->sieve.found.form != SCAN_NONE) {
+		r.reason = REASON_CREDENTIAL_LEAK;
+		exchange_leak_text(x, "masked in its body", masked);
+		detail = masked;
+	}
 	r.by_ceiling = by_ceiling;
 	r.rule = x->verdict.rule[0] == '\0' ? "-" : x->verdict.rule;
 	r.file = x->verdict.file;
@@ -31,7 +35,7 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
 	r.down = x->down;
 	r.ms = (uint32_t)(clock_mono_ms() - x->started_ms);
 	r.credential = x->has_credential ? x->verdict.credential : "";
-	r.lease = x->lease_id;
+	r.lease = x->injection == NULL ? 0 : x->injection->lease.lease_id;
 	r.address = x->address;
 	r.detail = span_of(detail);
 	audit_send(x->gate, &r);

@@ -132,7 +132,7 @@ go_on(struct exchange *x)
 
 	if (o != NULL) {
 		exchange_stop_waiting(x);
-		origin_inherit(o, x->origin);
+		origin_free(x->origin);
 		x->origin = o;
 		origin_adopt(o, x);
 		exchange_open(x);

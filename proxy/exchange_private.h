@@ -12,6 +12,7 @@
 #include "proxy/exchange.h"
 #include "proxy/lease.h"
 #include "proxy/pool.h"
+#include "proxy/sieve.h"
 
 enum exchange_state {
 	EXCHANGE_JUDGE,
@@ -65,9 +66,9 @@ struct exchange {
 	bool has_credential; /* one is put in, and looked for in the answer */
 	bool was_repeated;
 	struct lease_wait *lease;
-	uint64_t lease_id;
-	uint64_t lease_ends_boot_ms;
 	uint32_t revocations; /* when the lease was given */
+	struct injection *injection; /* NULL before its lease came */
+	struct secret pair_line;     /* in place of injection->line, or empty */
 	struct origin *origin;
 	bool is_waiting; /* its origin is not connecting yet */
 	bool is_told;    /* that its origin speaks HTTP/1.1 */
@@ -78,11 +79,11 @@ struct exchange {
 	bool has_answered; /* its head is with the guest's half */
 	bool is_down_ending;
 	bool is_end_told; /* to the guest's half */
-	bool has_leaked;
-	struct buf held;   /* being searched for the credential */
-	size_t held_clean; /* bytes at its front that were, and may go */
 	struct exchange_tunnel *tunnel; /* a WebSocket is open */
 	TAILQ_ENTRY(exchange) tunnels;  /* of those with a credential */
+	struct sieve sieve;      /* its body is searched for the credential */
+	struct scan_found found; /* in its head or trailers */
+	struct event kick;       /* the search goes on in the next turn */
 
 	struct event timer;
 	uint64_t alive_ms;
@@ -140,7 +141,18 @@ void exchange_keep_verdict(struct exchange *x, const struct verdict *v);
 
 /* --- exchange_search.c --- */
 /* Of a name, a value or a reason phrase, whole: a form of it is in there. */
-bool exchange_holds_secret(const struct exchange *x, struct span s);
+bool exchange_holds_secret(struct exchange *x, struct span s);
+/* For a record: what was found, and where; never a byte of it. */
+#define EXCHANGE_LEAK_SIZE 64
+void exchange_leak_text(const struct exchange *x, const char *where,
+    char buf[EXCHANGE_LEAK_SIZE]);
+/* Ends it: what is not with the guest does not get there. */
+void exchange_refuse_leak(struct exchange *x, const char *where);
+/* Of its head. False: it was refused, since its body cannot be searched. */
+bool exchange_search_begin(struct exchange *x, const struct http_response *res);
+/* The body is whole. False: it is over. */
+bool exchange_search_end(struct exchange *x);
+void exchange_search_on_kick(evutil_socket_t fd, short what, void *arg);
 /* Body bytes of an answer with a credential; returns how many were taken. */
 size_t exchange_search_body(struct exchange *x, struct span data);
 /* Gives the guest's half what was searched; true when nothing is left. */

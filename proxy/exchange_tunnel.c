@@ -188,8 +188,8 @@ refuse_frames(struct exchange *x, enum websocket_scan_result r)
 	case WEBSOCKET_SCAN_OK:
 		return;
 	case WEBSOCKET_SCAN_LEAK:
-		exchange_refuse_for(x, REASON_CREDENTIAL_LEAK,
-		    "in its WebSocket");
+		x->found = x->tunnel->scan.found;
+		exchange_refuse_leak(x, "in its WebSocket");
 		return;
 	case WEBSOCKET_SCAN_BROKEN:
 		exchange_refuse_for(x, REASON_BAD_RESPONSE,
@@ -204,7 +204,7 @@ refuse_frames(struct exchange *x, enum websocket_scan_result r)
 static size_t
 searched_down(struct exchange *x, struct span data)
 {
-	const struct scan_forms *forms = &origin_injection(x->origin)->forms;
+	const struct scan_forms *forms = &x->injection->forms;
 	struct websocket_scan *s = &x->tunnel->scan;
 	size_t most = websocket_scan_room(s, forms);
 	enum websocket_scan_result r;

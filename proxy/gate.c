@@ -212,6 +212,10 @@ gate_run_start(struct gate_run *r, const struct message_gate_start *m,
 	memcpy(g->sandbox, m->sandbox, sizeof(g->sandbox));
 	g->generation = m->generation;
 	g->limits = m->limits;
+	g->decode = (struct decode_budget){
+		.max_bytes = m->limits.decode_memory_bytes,
+		.ratio = m->limits.decode_ratio,
+	};
 	g->passthrough_ech = m->passthrough_ech;
 	g->policy_generation = 1;
 	rc = map_pair(fds->policy, fds->ceiling, &g->pair);

@@ -15,6 +15,8 @@
 
 #include "base/message_gate.h"
 #include "conf/policy.h"
+#include "proxy/decode.h"
+#include "proxy/inject.h"
 
 struct event_base;
 struct chan;
@@ -52,6 +54,9 @@ struct gate {
 	 */
 	struct policy_pair pair;
 	uint32_t policy_generation;
+
+	struct injections leases;    /* kept, or in use by some exchange */
+	struct decode_budget decode; /* of answers that are looked into */
 
 	struct dial_port *dialler;
 	struct lease_port *broker;

@@ -163,9 +163,10 @@ split(struct span line)
 
 void
 h2_nv_request(struct h2_nv *nv, const struct origin_request *r,
-    enum scheme scheme, struct span line)
+    enum scheme scheme)
 {
 	struct span rest = r->head, start = take_line(&rest);
+	struct span line = r->credential_line;
 	struct span host = take_line(&rest), method = token_cut(&start, ' ');
 
 	h2_nv_add(nv, span_of(":method"), method);

@@ -50,10 +50,10 @@ void h2_nv_length(struct h2_nv *nv, uint64_t length);
 void h2_nv_fields(struct h2_nv *nv, const struct http_fields *f);
 /*
  * The canonical head of a request (exchange_write_head()), read back: it is
- * one text whatever version it is sent in. line is that of an injection, or
- * empty; its value is kept out of every compression table.
+ * one text whatever version it is sent in. The credential's value is kept out
+ * of every compression table.
  */
 void h2_nv_request(struct h2_nv *nv, const struct origin_request *r,
-    enum scheme scheme, struct span line);
+    enum scheme scheme);
 
 #endif

@@ -206,13 +206,13 @@ wait_idle(struct h2_origin *c)
 }
 
 void
-h2_origin_note_lease(struct origin *o)
+h2_origin_note_lease(struct origin *o, uint64_t ends_boot_ms)
 {
 	struct h2_origin *c = o->h2;
 
 	o->held.is_secret = true;
-	if (o->injection.ends_boot_ms > c->lease_ends_boot_ms)
-		c->lease_ends_boot_ms = o->injection.ends_boot_ms;
+	if (ends_boot_ms > c->lease_ends_boot_ms)
+		c->lease_ends_boot_ms = ends_boot_ms;
 }
 
 static void

@@ -52,7 +52,7 @@ h2_read_body h2_origin_read; /* of a request */
 /* Runs it when the callback that is running has returned. */
 void h2_origin_kick(struct h2_origin *c);
 /* o sends what a lease gave: nothing of it is kept beyond its end. */
-void h2_origin_note_lease(struct origin *o);
+void h2_origin_note_lease(struct origin *o, uint64_t ends_boot_ms);
 /* Takes o off its connection without a word to anybody. */
 void h2_origin_detach(struct origin *o);
 

@@ -75,15 +75,12 @@ h2_origin_send_head(struct origin *o, const struct origin_request *r)
 	const nghttp2_data_provider source = h2_link_body(&o->h2->h2);
 	bool has_body = r->framing == HTTP_FRAMING_CHUNKED ||
 	    (r->framing == HTTP_FRAMING_LENGTH && r->length > 0);
-	struct span line = { NULL, 0 };
 	struct h2_nv nv;
 
-	if (r->has_credential) {
-		line = secret_span(&o->injection.line);
-		h2_origin_note_lease(o);
-	}
+	if (r->credential_line.len > 0)
+		h2_origin_note_lease(o, r->lease_ends_boot_ms);
 	h2_nv_init(&nv);
-	h2_nv_request(&nv, r, o->key.scheme, line);
+	h2_nv_request(&nv, r, o->key.scheme);
 	o->stream_id = nghttp2_submit_request(o->h2->h2.session, NULL, nv.at,
 	    nv.count, has_body ? &source : NULL, o);
 	if (o->stream_id < 0) {

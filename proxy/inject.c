@@ -5,9 +5,10 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/secret.h"
+#include "base/ascii.h"
 
 /* "authorization: Basic ", CRLF and the like. */
 #define LINE_EXTRA 64
@@ -65,6 +66,19 @@ inject_is_stripped_by(const struct message_lease *lease, struct span name)
 		return true;
 	for (unsigned int i = 0; i < lease->strip_count; i++)
 		if (http_name_aliases(name, span_of(lease->strip[i])))
+			return true;
+	return false;
+}
+
+bool
+inject_is_withheld_by(const struct message_lease *lease, struct span name)
+{
+	if (!lease->keeps_set_cookie &&
+	    (http_name_aliases(name, span_of("set-cookie")) ||
+		http_name_aliases(name, span_of("set-cookie2"))))
+		return true;
+	for (unsigned int i = 0; i < lease->strip_response_count; i++)
+		if (http_name_aliases(name, span_of(lease->strip_response[i])))
 			return true;
 	return false;
 }
@@ -179,14 +193,10 @@ replace_in_basic(struct wr *w, const struct message_lease *lease,
 }
 
 static int
-write_value(struct wr *w, const struct message_lease *lease,
-    struct span guest_authorization)
+write_value(struct wr *w, const struct message_lease *lease)
 {
 	struct span value = secret_span(&lease->value);
-	int rc = 0;
 
-	if (replace_in_basic(w, lease, guest_authorization, &rc))
-		return rc;
 	switch (lease->apply) {
 	case LEASE_APPLY_BEARER:
 		wr_text(w, "Bearer ");
@@ -213,64 +223,230 @@ value_is_clean(struct span v)
 }
 
 static int
-make_line(struct injection *in, const struct message_lease *lease,
-    struct span guest_authorization)
+line_begin(struct secret *room, struct wr *w, const struct message_lease *lease)
 {
-	AUTO_SECRET struct secret room = SECRET_NONE;
-	const char *name =
-	    lease->apply == LEASE_APPLY_HEADER ? lease->field : "authorization";
-	struct wr w;
-	int rc;
-
-	rc = secret_alloc(&room,
+	int rc = secret_alloc(room,
 	    2 * (lease->value.len + INJECT_BASIC_MAX) + LINE_EXTRA +
 		LEASE_FIELD_NAME_SIZE + LEASE_USER_SIZE);
+
 	if (rc != 0)
 		return rc;
-	w = wr_init(room.ptr, room.len);
-	wr_text(&w, name);
-	wr_text(&w, ": ");
-	rc = write_value(&w, lease, guest_authorization);
-	wr_text(&w, "\r\n");
-	if (rc == 0 && !wr_ok(&w))
-		rc = -EMSGSIZE;
+	*w = wr_init(room->ptr, room->len);
+	wr_text(w,
+	    lease->apply == LEASE_APPLY_HEADER ? lease->field
+					       : "authorization");
+	wr_text(w, ": ");
+	return 0;
+}
+
+static int
+line_end(const struct secret *room, struct wr *w, struct secret *ret)
+{
+	wr_text(w, "\r\n");
+	return wr_ok(w) ? secret_set(ret, room->ptr, w->len) : -EMSGSIZE;
+}
+
+static int
+make_line(struct injection *in)
+{
+	AUTO_SECRET struct secret room = SECRET_NONE;
+	struct wr w;
+	int rc = line_begin(&room, &w, &in->lease);
+
 	if (rc == 0)
-		rc = secret_set(&in->line, room.ptr, w.len);
+		rc = write_value(&w, &in->lease);
+	return rc == 0 ? line_end(&room, &w, &in->line) : rc;
+}
+
+int
+injection_pair_line(const struct injection *in, struct span guest_authorization,
+    struct secret *ret)
+{
+	AUTO_SECRET struct secret room = SECRET_NONE;
+	struct wr w;
+	int rc = 0;
+
+	secret_done(ret);
+	if (guest_authorization.len == 0)
+		return 0;
+	rc = line_begin(&room, &w, &in->lease);
+	if (rc != 0 ||
+	    !replace_in_basic(&w, &in->lease, guest_authorization, &rc))
+		return rc;
+	return rc == 0 ? line_end(&room, &w, ret) : rc;
+}
+
+/* --- what is secret in a value --- */
+
+/* What follows a scheme (RFC 9110 11.4), or nothing. */
+static struct span
+behind_scheme(struct span value, struct span *ret_scheme)
+{
+	const uint8_t *blank = memchr(value.ptr, ' ', value.len);
+
+	if (blank == NULL)
+		return (struct span){ NULL, 0 };
+	*ret_scheme = (struct span){ value.ptr, (size_t)(blank - value.ptr) };
+	return (struct span){ blank + 1, value.len - ret_scheme->len - 1 };
+}
+
+/* "user:password" of a whole Basic that the host's definition holds. */
+static int
+take_pair(struct span coded, struct secret *ret)
+{
+	AUTO_SECRET struct secret padded = SECRET_NONE;
+	int rc, n;
+
+	while (coded.len > 0 && coded.ptr[coded.len - 1] == '=')
+		coded.len--;
+	if (coded.len == 0 || coded.len % 4 == 1)
+		return 0;
+	rc = secret_alloc(&padded, coded.len + 3);
+	if (rc == 0)
+		rc = secret_alloc(ret, (coded.len + 3) / 4 * 3);
+	if (rc != 0)
+		return rc;
+	memset(padded.ptr, '=', padded.len);
+	memcpy(padded.ptr, coded.ptr, coded.len);
+	n = EVP_DecodeBlock(ret->ptr, padded.ptr,
+	    (int)((coded.len + 3) / 4 * 4));
+	if (n < 0)
+		secret_done(ret);
+	else
+		ret->len = coded.len * 3 / 4;
+	return 0;
+}
+
+/* The password if it is long enough to be told from other text. */
+static struct span
+secret_of_pair(struct span pair)
+{
+	const uint8_t *colon =
+	    pair.len == 0 ? NULL : memchr(pair.ptr, ':', pair.len);
+	size_t user_len;
+
+	if (colon == NULL)
+		return pair;
+	user_len = (size_t)(colon - pair.ptr) + 1;
+	if (pair.len - user_len < SCAN_SECRET_MIN_BYTES)
+		return pair;
+	return (struct span){ colon + 1, pair.len - user_len };
+}
+
+/*
+ * Whoever echoes a field may leave its scheme out, and whoever reads Basic has
+ * decoded it: so what is looked for is what is secret in there.
+ */
+static int
+make_forms(struct injection *in)
+{
+	AUTO_SECRET struct secret pair = SECRET_NONE;
+	struct scan_secret all[SCAN_SECRETS_MAX];
+	struct span scheme = { NULL, 0 }, value = secret_span(&in->lease.value);
+	struct span rest = behind_scheme(value, &scheme);
+	size_t count = 0;
+	int rc = 0;
+
+	if (rest.len >= SCAN_SECRET_MIN_BYTES)
+		value = rest;
+	all[count++] = (struct scan_secret){ .value = value,
+		.is_sent_coded = in->lease.apply == LEASE_APPLY_BASIC ||
+		    in->lease.placeholder[0] != '\0' };
+	if (span_is_case(scheme, "Basic"))
+		rc = take_pair(rest, &pair);
+	if (pair.len >= SCAN_SECRET_MIN_BYTES)
+		all[count++] = (struct scan_secret){ .value = secret_of_pair(
+							 secret_span(&pair)) };
+	return rc == 0 ? scan_forms_set(&in->forms, all, count) : rc;
+}
+
+/* --- one for all --- */
+
+static bool
+is_same(const struct message_lease *a, const struct message_lease *b)
+{
+	return a->lease_id == b->lease_id &&
+	    a->expires_boot_ms == b->expires_boot_ms && a->apply == b->apply &&
+	    a->strip_count == b->strip_count &&
+	    a->strip_response_count == b->strip_response_count &&
+	    a->keeps_set_cookie == b->keeps_set_cookie &&
+	    a->serves_websocket == b->serves_websocket &&
+	    memcmp(a->field, b->field, sizeof(a->field)) == 0 &&
+	    memcmp(a->user, b->user, sizeof(a->user)) == 0 &&
+	    memcmp(a->placeholder, b->placeholder, sizeof(a->placeholder)) ==
+	    0 &&
+	    memcmp(a->strip, b->strip, sizeof(a->strip)) == 0 &&
+	    memcmp(a->strip_response, b->strip_response,
+		sizeof(a->strip_response)) == 0 &&
+	    secret_equals(&a->value, secret_span(&b->value));
+}
+
+static void
+injection_free(struct injection *in)
+{
+	secret_done(&in->lease.value);
+	secret_done(&in->line);
+	scan_forms_done(&in->forms);
+	free(in);
+}
+
+static int
+injection_new(struct message_lease *lease, struct injection **ret)
+{
+	struct injection *in = calloc(1, sizeof(*in));
+	int rc = -ENOMEM;
+
+	if (in != NULL) {
+		in->lease = *lease;
+		in->lease.value = secret_steal(&lease->value);
+		rc = value_is_clean(secret_span(&in->lease.value))
+		    ? make_line(in)
+		    : -EINVAL;
+		if (rc == 0)
+			rc = make_forms(in);
+	}
+	if (rc == 0)
+		*ret = in;
+	else if (in != NULL)
+		injection_free(in);
 	return rc;
 }
 
 int
-injection_set(struct injection *in, const struct message_lease *lease,
-    struct span guest_authorization)
+injection_get(struct injections *all, struct message_lease *lease,
+    struct injection **ret)
 {
-	int rc;
+	struct injection *in;
+	int rc = 0;
 
-	/* A guest's pair differs from request to request: made anew. */
-	if (in->lease_id != 0 && in->lease_id == lease->lease_id &&
-	    !(in->has_guest_pair || guest_authorization.len > 0))
-		return 0;
-	injection_done(in);
-	if (!value_is_clean(secret_span(&lease->value)))
-		return -EINVAL;
-	rc = make_line(in, lease, guest_authorization);
-	if (rc == 0)
-		rc = scan_forms_set(&in->forms, secret_span(&lease->value));
-	if (rc != 0) {
-		injection_done(in);
-		return rc;
+	LIST_FOREACH(in, all, link)
+	if (is_same(&in->lease, lease))
+		break;
+	if (in != NULL) {
+		*ret = injection_ref(in);
+	} else {
+		rc = injection_new(lease, &in);
+		if (rc == 0) {
+			LIST_INSERT_HEAD(all, in, link);
+			*ret = injection_ref(in);
+		}
 	}
-	in->lease_id = lease->lease_id;
-	in->ends_boot_ms = lease->expires_boot_ms;
-	in->has_guest_pair = guest_authorization.len > 0;
-	return 0;
+	secret_done(&lease->value);
+	return rc;
+}
+
+struct injection *
+injection_ref(struct injection *in)
+{
+	in->refs++;
+	return in;
 }
 
 void
-injection_done(struct injection *in)
+injection_unref(struct injection *in)
 {
-	secret_done(&in->line);
-	scan_forms_done(&in->forms);
-	in->lease_id = 0;
-	in->ends_boot_ms = 0;
-	in->has_guest_pair = false;
+	if (in == NULL || --in->refs > 0)
+		return;
+	LIST_REMOVE(in, link);
+	injection_free(in);
 }

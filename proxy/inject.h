@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/bytes.h"
 #include "base/message_lease.h"
@@ -17,25 +18,39 @@
 /* Longest Authorization of a guest that is looked into. */
 #define INJECT_BASIC_MAX 1024
 
-/* One lease, ready to be sent. Zeroed: none. */
+/*
+ * One lease as a gate holds it, ready to be sent and to be looked for: one for
+ * all exchanges that use it. It is wiped with its last user; who keeps it for
+ * later must let it go at the lease's end.
+ */
 struct injection {
-	uint64_t lease_id;       /* 0: none */
-	uint64_t ends_boot_ms;   /* the lease's end, CLOCK_BOOTTIME */
-	bool has_guest_pair;     /* made from a guest's Basic, too */
-	struct secret line;      /* "authorization: Bearer ...\r\n" */
-	struct scan_forms forms; /* what an answer must not repeat */
+	unsigned int refs;
+	LIST_ENTRY(injection) link;
+	struct message_lease lease; /* and its value */
+	struct secret line;         /* "authorization: Bearer ...\r\n" */
+	struct scan_forms forms;    /* what an answer must not repeat */
 };
 
+/* Those of a gate that somebody uses. */
+LIST_HEAD(injections, injection);
+
 /*
- * Makes the field line from the lease and, when the guest sent its
- * placeholder inside Basic, from the guest's Authorization ("" without one):
- * decoded, replaced, encoded again. What was made of the same lease before is
- * kept. 0, -EINVAL for a value that is too short to be looked for in answers
- * or would break the head, else -errno; the injection is then empty.
+ * The one of this lease: that which is in all, or a new one that is then in
+ * there. The lease's value is taken, or wiped. 0; -EINVAL for a value that is
+ * too short to be looked for in answers or would break the head; else -errno.
  */
-int injection_set(struct injection *in, const struct message_lease *lease,
-    struct span guest_authorization);
-void injection_done(struct injection *in);
+int injection_get(struct injections *all, struct message_lease *lease,
+    struct injection **ret);
+struct injection *injection_ref(struct injection *in);
+void injection_unref(struct injection *in); /* NULL is fine */
+
+/*
+ * The line for a request in which the guest sent its placeholder inside Basic:
+ * decoded, replaced, encoded again. *ret is emptied when guest_authorization
+ * holds none: then in->line it is. 0 or -errno.
+ */
+int injection_pair_line(const struct injection *in,
+    struct span guest_authorization, struct secret *ret);
 
 /*
  * Field names that a guest may not bring to a host:port where its sandbox has
@@ -44,6 +59,8 @@ void injection_done(struct injection *in);
 bool inject_is_stripped(struct span name);
 /* The same by what this lease says: its strip list and its own field. */
 bool inject_is_stripped_by(const struct message_lease *lease, struct span name);
+/* Of an answer: sessions, unless the lease keeps them, and what it lists. */
+bool inject_is_withheld_by(const struct message_lease *lease, struct span name);
 /* Methods that may carry a credential: not TRACE, OPTIONS, CONNECT. */
 bool inject_method_may_carry(enum http_method m);
 

@@ -9,6 +9,23 @@ tapward_library(tapward_grants
 	SOURCES grants.c
 	LINK tapward_wire tapward_base)
 
+# Leases as they are sent and looked for: the core keeps them.
+tapward_library(tapward_inject
+	SOURCES inject.c scan.c scan_forms.c
+	LINK tapward_wire tapward_base PkgConfig::CRYPTO)
+
+# The search of what comes back; the fuzzer drives it alone.
+tapward_library(tapward_sieve
+	SOURCES
+		buf.c
+		decode.c
+		decode_brotli.c
+		decode_zlib.c
+		decode_zstd.c
+		sieve.c
+	LINK tapward_inject tapward_wire tapward_base PkgConfig::ZLIB
+		PkgConfig::BROTLI PkgConfig::ZSTD)
+
 tapward_library(tapward_x509
 	SOURCES x509_make.c
 	LINK PkgConfig::CRYPTO)
@@ -20,7 +37,6 @@ tapward_library(tapward_ca_make
 tapward_library(tapward_inspect
 	SOURCES
 		blocks.c
-		buf.c
 		deny.c
 		exchange.c
 		exchange_answer.c
@@ -43,14 +59,12 @@ tapward_library(tapward_inspect
 		h2_origin_session.c
 		h2_origin_stream.c
 		h2_past.c
-		inject.c
 		inspect.c
 		origin.c
 		origin_answer.c
 		origin_send.c
 		origin_tunnel.c
 		pool.c
-		scan.c
 		stream.c
 		tls_ca.c
 		tls_context.c
@@ -58,8 +72,8 @@ tapward_library(tapward_inspect
 		tls_leaf.c
 		tls_origin.c
 		websocket_scan.c
-	LINK tapward_grants tapward_roots tapward_x509 tapward_conf
-		tapward_wire tapward_base
+	LINK tapward_grants tapward_inject tapward_sieve tapward_roots
+		tapward_x509 tapward_conf tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
 		PkgConfig::NGHTTP2)
 
@@ -80,12 +94,26 @@ tapward_library(tapward_inspect_fixture
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
 		PkgConfig::CMOCKA)
 
+# The search, without connections.
+tapward_library(tapward_say
+	SOURCES
+		${PROJECT_SOURCE_DIR}/tests/unit/code.c
+		${PROJECT_SOURCE_DIR}/tests/unit/say.c
+	LINK tapward_sieve tapward_base PkgConfig::CRYPTO PkgConfig::ZLIB
+		PkgConfig::BROTLI_ENCODER PkgConfig::ZSTD)
+
+foreach(module decode scan sieve)
+	tapward_unit_test(${module} LINK tapward_say)
+endforeach()
+tapward_fuzz_target(scan LINK tapward_say)
+
 foreach(module blocks buf deny exchange exchange_ends grants h2_ends h2_floods
-		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool scan
-		smuggling tls trailers tunnel tunnel_ends
-		tunnel_scan websocket_scan)
+		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool
+		smuggling tls trailers tunnel tunnel_ends tunnel_scan
+		websocket_scan)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
+tapward_unit_test(leaks LINK tapward_inspect_fixture tapward_say)
 
 tapward_unit_test(roots LINK tapward_ca_make tapward_roots PkgConfig::SSL)
 tapward_fuzz_target(exchange LINK tapward_inspect_fixture)

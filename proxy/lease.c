@@ -5,6 +5,7 @@
 #include "proxy/lease.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -34,10 +35,8 @@ struct lease_key {
 
 struct kept {
 	TAILQ_ENTRY(kept) link;
-	unsigned int lent; /* callees that have it right now */
-	bool is_dropped;   /* freed when it comes back */
 	struct lease_key key;
-	struct message_lease lease;
+	struct injection *lease; /* a reference */
 };
 
 TAILQ_HEAD(kept_line, kept);
@@ -78,31 +77,21 @@ key_equals(const struct lease_key *a, const struct lease_key *b)
 }
 
 static void
-kept_free(struct kept *k)
-{
-	secret_done(&k->lease.value);
-	free(k);
-}
-
-static void
 kept_drop(struct lease_port *p, struct kept *k)
 {
 	TAILQ_REMOVE(&p->kept, k, link);
 	p->kept_count--;
-	k->is_dropped = true;
-	if (k->lent == 0)
-		kept_free(k);
+	injection_unref(k->lease);
+	free(k);
 }
 
 /* What the callee does in there cannot pull the lease away from it. */
 static void
-kept_lend(struct kept *k, lease_done *done, void *arg)
+lend(struct injection *lease, lease_done *done, void *arg)
 {
-	k->lent++;
-	done(&k->lease, arg);
-	k->lent--;
-	if (k->is_dropped && k->lent == 0)
-		kept_free(k);
+	(void)injection_ref(lease);
+	done(REASON_NONE, lease, arg);
+	injection_unref(lease);
 }
 
 /* Wipes what has ended, and what is of this credential (NULL: nothing more). */
@@ -114,7 +103,7 @@ kept_prune(struct lease_port *p, const char *credential)
 
 	for (k = TAILQ_FIRST(&p->kept); k != NULL; k = next) {
 		next = TAILQ_NEXT(k, link);
-		if (k->lease.expires_boot_ms <= now_ms ||
+		if (k->lease->lease.expires_boot_ms <= now_ms ||
 		    (credential != NULL &&
 			strcmp(k->key.credential, credential) == 0))
 			kept_drop(p, k);
@@ -153,10 +142,8 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	sweep_later(p);
 }
 
-/* Takes the secret out of lease if it is kept. */
 static void
-keep(struct lease_port *p, const struct lease_key *key,
-    struct message_lease *lease)
+keep(struct lease_port *p, const struct lease_key *key, struct injection *lease)
 {
 	struct kept *k = kept_find(p, key);
 
@@ -167,8 +154,7 @@ keep(struct lease_port *p, const struct lease_key *key,
 	k = malloc(sizeof(*k));
 	if (k == NULL)
 		return;
-	*k = (struct kept){ .key = *key, .lease = *lease };
-	k->lease.value = secret_steal(&lease->value);
+	*k = (struct kept){ .key = *key, .lease = injection_ref(lease) };
 	TAILQ_INSERT_TAIL(&p->kept, k, link);
 	p->kept_count++;
 	sweep_later(p);
@@ -203,22 +189,20 @@ fail_later(struct lease_wait *w)
 	TAILQ_INSERT_TAIL(&w->port->failed, w, link);
 }
 
+/* Without an injection: of what is granted, or that there is none. */
 static void
-tell(struct lease_wait *w, const struct message_lease *lease)
+tell(struct lease_wait *w, enum reason reason)
 {
 	lease_done *done = w->done;
 	void *arg = w->arg;
 
 	free(w);
-	done(lease, arg);
+	done(reason, NULL, arg);
 }
 
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct message_lease none = {
-		.reason = REASON_CREDENTIAL_UNAVAILABLE
-	};
 	struct lease_port *p = arg;
 	uint64_t now_ms = clock_mono_ms();
 	struct lease_wait *w;
@@ -231,7 +215,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	while ((w = TAILQ_FIRST(&p->failed)) != NULL) {
 		TAILQ_REMOVE(&p->failed, w, link);
-		tell(w, &none);
+		tell(w, REASON_CREDENTIAL_UNAVAILABLE);
 	}
 	arm(p);
 }
@@ -266,9 +250,6 @@ struct lease_wait *
 lease_get(struct gate *g, const struct message_lease_request *req,
     lease_done *done, void *arg, bool *ret_is_done)
 {
-	static const struct message_lease none = {
-		.reason = REASON_CREDENTIAL_UNAVAILABLE
-	};
 	struct lease_port *p = g->broker;
 	struct lease_key key = key_of(req);
 	struct kept *k = p == NULL ? NULL : kept_find(p, &key);
@@ -280,9 +261,9 @@ lease_get(struct gate *g, const struct message_lease_request *req,
 	if (w == NULL) {
 		*ret_is_done = true;
 		if (k != NULL)
-			kept_lend(k, done, arg);
+			lend(k->lease, done, arg);
 		else
-			done(&none, arg);
+			done(REASON_CREDENTIAL_UNAVAILABLE, NULL, arg);
 		return NULL;
 	}
 	*w = (struct lease_wait){ .port = p,
@@ -368,20 +349,42 @@ find(struct lease_port *p, uint32_t id)
 	return NULL;
 }
 
-/* The callee borrows the lease, so it is kept after the call. */
-static void
-serve(struct lease_port *p, struct lease_wait *w, struct message_lease *lease)
+/* Of what the broker sent. NULL: as good as none, and *reason says why. */
+static struct injection *
+take(struct lease_port *p, struct message_lease *m, enum reason *reason)
 {
-	struct lease_key key = w->key;
-	uint64_t forgets = w->forgets;
+	struct injection *lease = NULL;
+	int rc;
 
-	if (lease->reason == REASON_NONE &&
-	    lease->expires_boot_ms <= clock_boot_ms())
-		lease->reason = REASON_CREDENTIAL_UNAVAILABLE;
-	tell(w, lease);
-	if (lease->reason == REASON_NONE && lease->any_request &&
-	    p->forgets == forgets)
-		keep(p, &key, lease);
+	*reason = m->reason;
+	if (*reason != REASON_NONE)
+		return NULL;
+	rc = m->expires_boot_ms <= clock_boot_ms()
+	    ? -ETIME
+	    : injection_get(&p->gate->leases, m, &lease);
+	if (rc == 0)
+		return lease;
+	log_warn(AREA, "lease=%" PRIu64 " unusable=%s", m->lease_id,
+	    strerror(-rc));
+	*reason = REASON_CREDENTIAL_UNAVAILABLE;
+	return NULL;
+}
+
+static void
+serve(struct lease_port *p, struct lease_wait *w, struct message_lease *m)
+{
+	enum reason reason;
+	struct injection *lease = take(p, m, &reason);
+
+	if (lease == NULL) {
+		tell(w, reason);
+		return;
+	}
+	if (m->any_request && p->forgets == w->forgets)
+		keep(p, &w->key, lease);
+	lend(lease, w->done, w->arg);
+	injection_unref(lease);
+	free(w);
 }
 
 static int
@@ -437,7 +440,6 @@ on_grant(struct chan *c, struct chan_msg *msg, void *arg)
 static int
 on_grants_whole(struct chan *c, struct chan_msg *msg, void *arg)
 {
-	static const struct message_lease told = { .reason = REASON_NONE };
 	struct lease_port *p = arg;
 	struct lease_wait *w;
 	int rc = grants_on_whole(p->grants, &msg->body);
@@ -447,7 +449,7 @@ on_grants_whole(struct chan *c, struct chan_msg *msg, void *arg)
 		return rc;
 	while ((w = find(p, 0)) != NULL) {
 		TAILQ_REMOVE(&p->open, w, link);
-		tell(w, &told);
+		tell(w, REASON_NONE);
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * The gate's side of the broker: a credential for one request, and what the
  * sandbox is granted. A lease is kept only until its end and only if it serves
- * any request; else each request asks anew.
+ * any request; else each request asks anew. It is in memory once, however many
+ * requests use it.
  */
 #ifndef TAPWARD_PROXY_LEASE_H
 #define TAPWARD_PROXY_LEASE_H
@@ -9,14 +10,15 @@
 #include "base/message_lease.h"
 #include "proxy/gate.h"
 #include "proxy/grants.h"
+#include "proxy/inject.h"
 
 struct lease_wait;
 
 /*
- * lease borrows until the callee returns; copy nothing out of it but into a
- * struct secret. reason in lease->reason when there is none to be had.
+ * REASON_NONE: there is one, with an injection_ref() to be kept, and to be let
+ * go when its request is over. Else in is NULL.
  */
-typedef void lease_done(const struct message_lease *lease, void *arg);
+typedef void lease_done(enum reason reason, struct injection *in, void *arg);
 
 /*
  * Calls done from inside when a kept lease serves (result NULL and
@@ -36,8 +38,8 @@ void lease_cancel(struct lease_wait *w); /* NULL is fine */
 const struct grants *lease_grants(const struct gate *g);
 /*
  * Calls done later, from the loop: REASON_NONE when the grants were told,
- * else REASON_CREDENTIAL_UNAVAILABLE as for lease_get(). The rest of what done
- * gets is of no use. NULL when memory is short.
+ * else REASON_CREDENTIAL_UNAVAILABLE as for lease_get(). There is no injection
+ * with it. NULL when memory is short.
  */
 struct lease_wait *lease_await_grants(struct gate *g, lease_done *done,
     void *arg);

@@ -95,7 +95,6 @@ on_buried(struct grave *grave)
 	blocks_done(&o->held);
 	h2_head_done(&o->head);
 	h2_head_done(&o->up_trailers);
-	injection_done(&o->injection);
 	free(o);
 }
 
@@ -142,12 +141,6 @@ uint32_t
 origin_policy_generation(const struct origin *o)
 {
 	return o->policy_generation;
-}
-
-struct injection *
-origin_injection(struct origin *o)
-{
-	return &o->injection;
 }
 
 const char *
@@ -294,15 +287,6 @@ origin_connecting(const struct origin *o, size_t *ret_all)
 }
 
 void
-origin_inherit(struct origin *o, struct origin *from)
-{
-	injection_done(&o->injection);
-	o->injection = from->injection;
-	memset(&from->injection, 0, sizeof(from->injection));
-	origin_free(from);
-}
-
-void
 origin_adopt(struct origin *o, struct exchange *x)
 {
 	assert(o->state == ORIGIN_IDLE);
@@ -390,17 +374,17 @@ may_serve_again(const struct origin *o)
 /*
  * How long it may wait for another exchange. One that carries a credential is
  * closed when the lease ends, or at once when any was revoked since it was
- * given away: it holds the value as long as it is there.
+ * given away: the origin may know who it is by the connection.
  */
 static uint32_t
 idle_ms(const struct origin *o)
 {
 	uint32_t ms = o->gate->limits.idle_timeout_ms;
-	uint64_t now = clock_boot_ms(), end = o->injection.ends_boot_ms;
+	uint64_t now = clock_boot_ms(), end = o->lease_ends_boot_ms;
 
 	if (ms > IDLE_MAX_MS)
 		ms = IDLE_MAX_MS;
-	if (o->injection.lease_id == 0)
+	if (end == 0)
 		return ms;
 	if (end <= now || o->revocations != pool_revocations(o->gate))
 		return 0;

@@ -12,7 +12,6 @@
 
 #include "base/names.h"
 #include "proxy/gate.h"
-#include "proxy/inject.h"
 #include "wire/http.h"
 
 struct exchange;
@@ -35,8 +34,6 @@ void origin_free(struct origin *o);
 const struct origin_key *origin_key(const struct origin *o);
 /* Under which g->policy_generation it was dialled. */
 uint32_t origin_policy_generation(const struct origin *o);
-/* What the credential it carries looks like; empty at first. */
-struct injection *origin_injection(struct origin *o);
 /* "192.0.2.1:443", "" until connected. */
 const char *origin_address(const struct origin *o);
 /* How long it has been idle in the pool. */
@@ -57,20 +54,19 @@ struct origin **origin_prev(struct origin *o);
 int origin_connect(struct origin *o, struct exchange *x);
 /* How many with o's key are connecting; ret_all: with any. */
 size_t origin_connecting(const struct origin *o, size_t *ret_all);
-/* o, from the pool, takes the place of from, which was not connected. */
-void origin_inherit(struct origin *o, struct origin *from);
 /* An idle one that the pool gave is x's now. */
 void origin_adopt(struct origin *o, struct exchange *x);
 
 /*
  * Sends the head: head is the canonical one without framing and final empty
- * line; the line of the injection goes behind it if has_credential. framing
- * and length say what follows. What is sent in one turn of the loop goes out
+ * line; the line of the credential, if any, goes behind it, and is wiped when
+ * it has gone. framing and length say what follows. What is sent in one turn of the loop goes out
  * together at its end. 0 or -ENOMEM.
  */
 struct origin_request {
 	struct span head;
-	bool has_credential;
+	struct span credential_line; /* with CRLF; empty: none */
+	uint64_t lease_ends_boot_ms; /* of the credential */
 	enum http_method method;
 	enum http_framing framing;
 	uint64_t length;

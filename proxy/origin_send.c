@@ -51,19 +51,20 @@ write_framing(struct buf *out, const struct origin_request *r)
 int
 origin_send_head(struct origin *o, const struct origin_request *r)
 {
-	struct span line = secret_span(&o->injection.line);
+	bool has_credential = r->credential_line.len > 0;
 	int rc;
 
 	assert(o->state == ORIGIN_READY && o->out.len == 0);
 	if (o->is_h2)
 		return h2_origin_send_head(o, r);
 	/* From here on what leaves the buffer is wiped. */
-	o->out.is_secret = r->has_credential;
+	o->out.is_secret = has_credential;
 	/* An origin may repeat it. */
-	o->in.is_secret = o->trailers.is_secret = r->has_credential;
+	o->in.is_secret = o->trailers.is_secret = has_credential;
+	o->lease_ends_boot_ms = r->lease_ends_boot_ms;
 	rc = buf_append(&o->out, r->head);
-	if (rc == 0 && r->has_credential)
-		rc = buf_append(&o->out, line);
+	if (rc == 0)
+		rc = buf_append(&o->out, r->credential_line);
 	if (rc == 0)
 		rc = write_framing(&o->out, r);
 	if (rc != 0)

@@ -1,330 +1,355 @@
 /*
- * The search for a secret, see scan.h.
- *
- * The shift table is indexed by a hash of three bytes and says how far the
- * window may move when its last three bytes hash there; 0 means that a form
- * may end its first len_min bytes here. Every form takes part with its first
- * len_min bytes only, so one window serves all.
+ * The search for a secret, see scan.h. There are two ways to come upon a form:
+ * its first bytes stand in the text as they are, which the window finds; or one
+ * of them is an escape, which is looked for by the three bytes that an escape
+ * can begin with. Either way match() then tells.
  */
-#include "proxy/scan.h"
-
-#include <assert.h>
-#include <errno.h>
 #include <string.h>
 
-/* Bytes that are hashed together; no form is shorter. */
-#define BLOCK 3
-#define SHIFT_MAX 255
+#include "proxy/scan_private.h"
+#include "wire/spelling.h"
+
+/* Texts that are worth more than one window at a time. */
+#define LANES 4
+#define LANES_MIN_BYTES 2048
 /*
- * Secrets whose base64 is looked for in escaped spellings, too: passwords and
- * keys. Longer ones are mostly base64 themselves, and locked memory is scarce.
+ * Places of the text that the same part of a form may end at: more than one
+ * only where the secret itself holds a '%', '\' or '&'.
  */
-#define ESCAPED_BASE64_MAX 512
+#define ENDS_MAX 16
 
-static size_t
-hash(const uint8_t *p)
-{
-	uint32_t v =
-	    (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
-
-	/* Fibonacci hashing: the product is meant to lose its high bits. */
-	return (size_t)(((uint64_t)v * 0x9e3779b1u & 0xffffffffu) >> 20);
-}
-
-static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/*
- * The digits of base64 that depend on nothing but the secret when skip bytes
- * of other text lie before it in its group of three. Returns their number.
- */
-static size_t
-base64_inner(struct span s, size_t skip, bool url_safe, uint8_t *ret)
-{
-	size_t first = (skip * 8 + 5) / 6;
-	size_t end = (skip + s.len) * 8 / 6;
-
-	for (size_t i = first; i < end; i++) {
-		size_t bit = i * 6 - skip * 8;
-		unsigned int pair = (unsigned int)s.ptr[bit / 8] << 8;
-		uint8_t c;
-
-		if (bit / 8 + 1 < s.len)
-			pair |= s.ptr[bit / 8 + 1];
-		c = (uint8_t)base64_digits[(pair >> (10 - bit % 8)) & 63];
-		if (url_safe && c == '+')
-			c = '-';
-		if (url_safe && c == '/')
-			c = '_';
-		ret[i - first] = c;
-	}
-	return end - first;
-}
-
-static void
-add_form(struct scan_forms *f, size_t len)
-{
-	size_t at = 0;
-
-	assert(f->count < SCAN_FORMS_MAX);
-	if (f->count > 0)
-		at = f->at[f->count - 1] + f->len[f->count - 1];
-	/* base64url of a secret without the two digits is the same form. */
-	for (size_t i = 0; i < f->count; i++)
-		if (f->len[i] == len &&
-		    memcmp(f->bytes.ptr + f->at[i], f->bytes.ptr + at, len) ==
-			0)
-			return;
-	f->at[f->count] = at;
-	f->len[f->count] = len;
-	f->count++;
-}
-
-static uint8_t *
-form_end(struct scan_forms *f)
-{
-	size_t at = 0;
-
-	if (f->count > 0)
-		at = f->at[f->count - 1] + f->len[f->count - 1];
-	return f->bytes.ptr + at;
-}
-
-static void
-fill_shift(struct scan_forms *f)
-{
-	size_t widest;
-
-	f->len_min = SIZE_MAX;
-	f->len_max = 0;
-	for (size_t i = 0; i < f->count; i++) {
-		if (f->len[i] < f->len_min)
-			f->len_min = f->len[i];
-		if (f->len[i] > f->len_max)
-			f->len_max = f->len[i];
-	}
-	widest = f->len_min - BLOCK + 1;
-	if (widest > SHIFT_MAX)
-		widest = SHIFT_MAX;
-	memset(f->shift, (int)widest, sizeof(f->shift));
-	for (size_t i = 0; i < f->count; i++) {
-		const uint8_t *p = f->bytes.ptr + f->at[i];
-
-		f->begins[p[0]] = true;
-		for (size_t j = 0; j + BLOCK <= f->len_min; j++) {
-			size_t far = f->len_min - BLOCK - j;
-			uint8_t *slot = &f->shift[hash(p + j)];
-
-			if (far < *slot)
-				*slot = (uint8_t)far;
-		}
-	}
-}
-
-/*
- * Writers that an echo goes through write some bytes otherwise: encodeURI() and
- * urllib keep a slash that encodeURIComponent() does not; of JSON's, PHP's puts
- * a backslash before it, those of .NET, Gson and Go write \u00NN for what
- * could end a script. A secret without such bytes has no further forms.
- */
-enum escape_way { ESCAPE_PERCENT, ESCAPE_BACKSLASH, ESCAPE_U };
-
-#define RESERVED "!#$%&'()*+,/:;=?@[]\"<>\\^`{|} "
-
-static const struct escape {
-	const char *bytes;
-	enum escape_way way;
-	bool is_upper; /* hexadecimal digits */
-	bool is_of_base64;
-} escapes[] = {
-	{ RESERVED, ESCAPE_PERCENT, true, false },
-	{ RESERVED, ESCAPE_PERCENT, false, false },
-	{ "!#$%&'()*+,:;=?@[]\"<>\\^`{|} ", ESCAPE_PERCENT, true, false },
-	{ "/\"\\", ESCAPE_BACKSLASH, false, true },
-	{ "\"\\", ESCAPE_BACKSLASH, false, false },
-	{ "+<>&'\"`", ESCAPE_U, true, true },
-	{ "=<>&'", ESCAPE_U, false, false },
-	{ "<>&", ESCAPE_U, false, false },
+struct look {
+	const struct scan_table *table;
+	struct span text;
+	uint8_t *mask; /* the same text, NULL: the first hit ends the search */
+	bool is_last;
+	bool is_over;
+	size_t open_at; /* the first place that a form could begin at */
+	struct scan_found *found;
 };
 
-#define ESCAPES (sizeof(escapes) / sizeof(escapes[0]))
+/* --- does a form begin here? --- */
 
-static size_t
-escape_byte(const struct escape *e, uint8_t c, uint8_t ret[6])
-{
-	const char *digits =
-	    e->is_upper ? "0123456789ABCDEF" : "0123456789abcdef";
-	struct wr w = wr_init(ret, 6);
+enum match { MATCH_NONE, MATCH_OPEN, MATCH_WHOLE };
 
-	if (memchr(e->bytes, c, strlen(e->bytes)) == NULL) {
-		wr_u8(&w, c);
-		return w.len;
-	}
-	wr_u8(&w, e->way == ESCAPE_PERCENT ? '%' : '\\');
-	if (e->way == ESCAPE_BACKSLASH) {
-		wr_u8(&w, c);
-		return w.len;
-	}
-	if (e->way == ESCAPE_U)
-		wr_text(&w, "u00");
-	wr_u8(&w, (uint8_t)digits[c >> 4]);
-	wr_u8(&w, (uint8_t)digits[c & 15]);
-	return w.len;
-}
+struct ends {
+	size_t at[ENDS_MAX];
+	size_t count;
+	bool is_open;    /* the text ended on the way */
+	bool is_escaped; /* some byte was one */
+};
 
-/* Its length; into ret, unless that is NULL. */
-static size_t
-escaped(const struct escape *e, struct span s, uint8_t *ret)
-{
-	uint8_t one[6];
-	size_t len = 0;
-
-	for (size_t i = 0; i < s.len; i++) {
-		size_t n = escape_byte(e, s.ptr[i], one);
-
-		if (ret != NULL)
-			memcpy(ret + len, one, n);
-		len += n;
-	}
-	secret_wipe(one, sizeof(one));
-	return len;
-}
-
-/* base is one of the forms already; raw, or base64. */
 static void
-add_escaped(struct scan_forms *f, struct span base, bool is_base64)
+add_end(struct ends *e, size_t at)
 {
-	for (size_t i = 0; i < ESCAPES; i++)
-		if ((!is_base64 || escapes[i].is_of_base64) &&
-		    escaped(&escapes[i], base, NULL) > base.len)
-			add_form(f, escaped(&escapes[i], base, form_end(f)));
+	for (size_t i = 0; i < e->count; i++)
+		if (e->at[i] == at)
+			return;
+	if (e->count < ENDS_MAX)
+		e->at[e->count++] = at;
 }
 
-static struct span
-form_of(const struct scan_forms *f, size_t i)
+/* All the ways to read this byte at this place. */
+static void
+match_byte(uint8_t byte, struct span text, size_t at, struct ends *ret)
 {
-	return (struct span){ f->bytes.ptr + f->at[i], f->len[i] };
+	struct span rest = { text.ptr + at, text.len - at };
+	struct spelling s = { 0, 1 };
+
+	if (rest.len == 0) {
+		ret->is_open = true;
+		return;
+	}
+	s.byte = rest.ptr[0];
+	for (size_t depth = 0;; depth++) {
+		enum spelling_step step;
+
+		if (s.byte == byte) {
+			ret->is_escaped = ret->is_escaped || depth > 0;
+			add_end(ret, at + s.len);
+		}
+		step = depth == SPELLING_DEPTH_MAX ? SPELLING_PLAIN
+						   : spelling_resolve(&s, rest);
+		ret->is_open = ret->is_open || step == SPELLING_OPEN;
+		if (step != SPELLING_MEANT)
+			return;
+	}
+}
+
+static void
+match_next(uint8_t byte, struct span text, struct ends *e)
+{
+	struct ends next = { .is_open = e->is_open,
+		.is_escaped = e->is_escaped };
+
+	for (size_t i = 0; i < e->count; i++)
+		match_byte(byte, text, e->at[i], &next);
+	*e = next;
+}
+
+/* Most bytes stand for themselves, and few places match at all. */
+static bool
+is_plain(const struct ends *e, struct span text, uint8_t byte)
+{
+	return e->count == 1 && e->at[0] < text.len &&
+	    text.ptr[e->at[0]] == byte && !spelling_is_lead(byte);
 }
 
 /*
- * All that the forms may take. Of base64 the two digits that are no letters
- * are escaped, to two bytes and to six: how many there are is not known yet.
+ * OPEN as well when its last byte is there, but may be the lead of an escape
+ * that is not: any split is to have the same outcome.
+ */
+static enum match
+match(const struct look *l, const struct scan_row *row, size_t at,
+    struct ends *e)
+{
+	struct span text = l->text;
+
+	if (text.ptr[at] != row->first && !spelling_is_lead(text.ptr[at]))
+		return MATCH_NONE;
+	e->at[0] = at;
+	e->count = 1;
+	e->is_open = e->is_escaped = false;
+	for (size_t i = 0; i < row->len && e->count > 0; i++) {
+		uint8_t byte = scan_row_byte(row, i);
+
+		if (is_plain(e, text, byte))
+			e->at[0]++;
+		else
+			match_next(byte, text, e);
+	}
+	if (e->is_open && !l->is_last)
+		return MATCH_OPEN;
+	return e->count > 0 ? MATCH_WHOLE : MATCH_NONE;
+}
+
+static size_t
+furthest(const struct ends *e)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < e->count; i++)
+		if (e->at[i] > most)
+			most = e->at[i];
+	return most;
+}
+
+static void
+note(struct look *l, const struct scan_row *row, bool is_escaped)
+{
+	if (l->found->form == SCAN_NONE) {
+		l->found->form = row->form;
+		l->found->is_escaped = is_escaped;
+	}
+	l->is_over = l->mask == NULL;
+}
+
+/* Tries each form. Returns how far the search may go on: past what it hid. */
+static size_t
+try_at(struct look *l, size_t at)
+{
+	const struct scan_row *best = NULL;
+	size_t best_end = at + 1;
+	bool is_escaped = false;
+	struct ends e;
+
+	for (size_t i = 0; i < l->table->count; i++) {
+		const struct scan_row *row = &l->table->rows[i];
+		enum match m = match(l, row, at, &e);
+
+		if (m == MATCH_OPEN && at < l->open_at)
+			l->open_at = at;
+		if (m != MATCH_WHOLE ||
+		    (best != NULL && furthest(&e) <= best_end))
+			continue;
+		best = row;
+		best_end = furthest(&e);
+		is_escaped = e.is_escaped;
+	}
+	if (best == NULL)
+		return at + 1;
+	note(l, best, is_escaped);
+	if (l->mask != NULL)
+		memset(l->mask + at, '*', best_end - at);
+	return best_end;
+}
+
+/* --- forms that begin as they are --- */
+
+static inline size_t
+shift_at(const struct scan_table *t, const uint8_t *text, size_t at)
+{
+	return t->shift[scan_slot(text + at + t->window - SCAN_BLOCK)];
+}
+
+/* Windows that begin from at to before end. */
+static void
+look_lane(struct look *l, size_t at, size_t end)
+{
+	while (at < end && !l->is_over) {
+		size_t far = shift_at(l->table, l->text.ptr, at);
+
+		at = far == 0 ? try_at(l, at) : at + far;
+	}
+}
+
+/*
+ * A step waits for two loads; side by side, those of four parts of the text
+ * wait together.
  */
 static size_t
-room_for(struct span secret, bool escapes_base64)
+look_lanes(struct look *l, size_t end)
 {
-	size_t coded = secret.len * 4 / 3 + 4;
-	size_t room = secret.len + 6 * coded;
+	const struct scan_table *t = l->table;
+	const uint8_t *text = l->text.ptr;
+	size_t part = end / LANES;
+	size_t a = 0, b = part, c = 2 * part, d = 3 * part;
 
-	for (size_t i = 0; i < ESCAPES; i++) {
-		size_t len = escaped(&escapes[i], secret, NULL);
+	while (a < part && b < 2 * part && c < 3 * part && d < end) {
+		size_t fa = shift_at(t, text, a), fb = shift_at(t, text, b);
+		size_t fc = shift_at(t, text, c), fd = shift_at(t, text, d);
 
-		room += len > secret.len ? len : 0;
+		a = fa == 0 ? try_at(l, a) : a + fa;
+		b = fb == 0 ? try_at(l, b) : b + fb;
+		c = fc == 0 ? try_at(l, c) : c + fc;
+		d = fd == 0 ? try_at(l, d) : d + fd;
+		if (l->is_over)
+			return end;
 	}
-	return room + (escapes_base64 ? 3 * (2 + 6) * coded : 0);
+	look_lane(l, a, part);
+	look_lane(l, b, 2 * part);
+	look_lane(l, c, 3 * part);
+	return d;
 }
 
-int
-scan_forms_set(struct scan_forms *f, struct span secret)
+static void
+look_plain(struct look *l)
 {
-	bool escapes_base64 = secret.len <= ESCAPED_BASE64_MAX;
-	int rc;
-
-	scan_forms_done(f);
-	if (secret.len < SCAN_SECRET_MIN_BYTES)
-		return -EINVAL;
-	rc = secret_alloc(&f->bytes, room_for(secret, escapes_base64));
-	if (rc != 0)
-		return rc;
-	memcpy(f->bytes.ptr, secret.ptr, secret.len);
-	add_form(f, secret.len);
-	for (size_t skip = 0; skip < 3; skip++) {
-		add_form(f, base64_inner(secret, skip, false, form_end(f)));
-		if (escapes_base64)
-			add_escaped(f, form_of(f, f->count - 1), true);
-		add_form(f, base64_inner(secret, skip, true, form_end(f)));
-	}
-	add_escaped(f, form_of(f, 0), false);
-	fill_shift(f);
-	return 0;
-}
-
-void
-scan_forms_done(struct scan_forms *f)
-{
-	secret_done(&f->bytes);
-	/* The shifts tell about the secret's bytes, too. */
-	secret_wipe(f, sizeof(*f));
-}
-
-bool
-scan_forms_is_empty(const struct scan_forms *f)
-{
-	return f->count == 0;
-}
-
-/* Does a form begin at this byte, all of it there? Its length, or 0. */
-static size_t
-form_at(const struct scan_forms *f, struct span data, size_t at)
-{
-	size_t best = 0;
-
-	for (size_t i = 0; i < f->count; i++) {
-		if (f->len[i] > data.len - at || f->len[i] <= best)
-			continue;
-		if (memcmp(data.ptr + at, f->bytes.ptr + f->at[i], f->len[i]) ==
-		    0)
-			best = f->len[i];
-	}
-	return best;
-}
-
-bool
-scan_find(const struct scan_forms *f, struct span data, size_t *ret_at,
-    size_t *ret_len)
-{
+	const struct scan_table *t = l->table;
+	struct span text = l->text;
+	size_t end = text.len < t->window ? 0 : text.len - t->window + 1;
 	size_t at = 0;
 
-	if (f->count == 0)
-		return false;
-	while (data.len - at >= f->len_min) {
-		size_t far = f->shift[hash(data.ptr + at + f->len_min - BLOCK)];
-		size_t len = far == 0 ? form_at(f, data, at) : 0;
-
-		if (len > 0) {
-			*ret_at = at;
-			*ret_len = len;
-			return true;
-		}
-		at += far == 0 ? 1 : far;
-	}
-	return false;
+	if (end >= LANES_MIN_BYTES)
+		at = look_lanes(l, end);
+	look_lane(l, at, end);
+	/* What is shorter than a window is no more than a start. */
+	for (at = end; at < text.len && !l->is_over && !l->is_last; at++)
+		if ((t->flags[text.ptr[at]] & SCAN_BEGINS) != 0)
+			(void)try_at(l, at);
 }
 
-/* Do the last len bytes of data begin some form that is longer? */
+/* --- forms of which one of the first bytes is an escape --- */
+
 static bool
-begins_form(const struct scan_forms *f, struct span data, size_t len)
+has_flag(const struct look *l, uint8_t byte, enum scan_flag flag)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (f->len[i] > len &&
-		    memcmp(data.ptr + data.len - len, f->bytes.ptr + f->at[i],
-			len) == 0)
-			return true;
-	return false;
+	return (l->table->flags[byte] & flag) != 0;
+}
+
+/* Are the last two bytes before at, and byte, in some form's start? */
+static bool
+is_in_window(const struct look *l, size_t at, uint8_t byte)
+{
+	const uint8_t three[SCAN_BLOCK] = { l->text.ptr[at - 2],
+		l->text.ptr[at - 1], byte };
+
+	return l->table->shift[scan_slot(three)] < l->table->widest;
+}
+
+/* An escape of byte is at `at`: is it in a form that begins here or before? */
+static void
+try_escape(struct look *l, size_t at, uint8_t byte)
+{
+	if (!has_flag(l, byte, SCAN_OCCURS))
+		return;
+	if (has_flag(l, byte, SCAN_BEGINS))
+		(void)try_at(l, at);
+	if (at > 0 && has_flag(l, l->text.ptr[at - 1], SCAN_BEGINS))
+		(void)try_at(l, at - 1);
+	if (at < 2 || !is_in_window(l, at, byte))
+		return;
+	for (size_t i = 2; i < l->table->window && i <= at && !l->is_over; i++)
+		if (has_flag(l, l->text.ptr[at - i], SCAN_BEGINS))
+			(void)try_at(l, at - i);
+}
+
+/* The text ends within an escape: of which byte is not known yet. */
+static void
+try_open(struct look *l, size_t at)
+{
+	for (size_t i = 0; i < l->table->window && i <= at && !l->is_over; i++)
+		if (i == 0 || has_flag(l, l->text.ptr[at - i], SCAN_BEGINS))
+			(void)try_at(l, at - i);
+}
+
+static void
+look_escape(struct look *l, size_t at)
+{
+	struct span rest = { l->text.ptr + at, l->text.len - at };
+	struct spelling s = { rest.ptr[0], 1 };
+	enum spelling_step step = SPELLING_MEANT;
+
+	for (size_t depth = 0;
+	     depth < SPELLING_DEPTH_MAX && step == SPELLING_MEANT; depth++) {
+		step = spelling_resolve(&s, rest);
+		if (step == SPELLING_MEANT && !l->is_over)
+			try_escape(l, at, s.byte);
+	}
+	if (step == SPELLING_OPEN && !l->is_last && !l->is_over)
+		try_open(l, at);
+}
+
+static void
+look_escapes(struct look *l, size_t lead)
+{
+	const uint8_t *start = l->text.ptr, *at = start;
+	const uint8_t *end = start + l->text.len;
+	uint8_t behind = (uint8_t)(SCAN_BEHIND << lead);
+
+	while (at < end && !l->is_over) {
+		at = memchr(at, SPELLING_LEADS[lead], (size_t)(end - at));
+		if (at == NULL)
+			return;
+		if (at + 1 == end || (l->table->flags[at[1]] & behind) != 0)
+			look_escape(l, (size_t)(at - start));
+		at++;
+	}
+}
+
+static size_t
+look(struct look *l)
+{
+	if (l->table == NULL || l->text.len == 0)
+		return l->text.len;
+	l->open_at = l->text.len;
+	look_plain(l);
+	for (size_t lead = 0; lead < sizeof(SPELLING_LEADS) - 1; lead++)
+		look_escapes(l, lead);
+	return l->open_at;
 }
 
 size_t
-scan_tail(const struct scan_forms *f, struct span data)
+scan_mask(const struct scan_forms *f, uint8_t *text, size_t len, bool is_last,
+    struct scan_found *found)
 {
-	size_t len;
+	struct look l = { .table = scan_table_of(f),
+		.text = { text, len },
+		.mask = text,
+		.is_last = is_last,
+		.found = found };
 
-	if (f->count == 0)
-		return 0;
-	len = f->len_max - 1;
-	if (len > data.len)
-		len = data.len;
-	while (len > 0 &&
-	    !(f->begins[data.ptr[data.len - len]] && begins_form(f, data, len)))
-		len--;
-	return len;
+	return look(&l);
+}
+
+size_t
+scan_look(const struct scan_forms *f, struct span text, bool is_last,
+    struct scan_found *found)
+{
+	struct look l = { .table = scan_table_of(f),
+		.text = text,
+		.is_last = is_last,
+		.found = found };
+
+	return look(&l);
 }

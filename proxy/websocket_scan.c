@@ -16,14 +16,6 @@
 /* A frame's head before each byte of a message. */
 #define FRAMED_FACTOR 12
 
-static bool
-has_form(const struct scan_forms *forms, struct span s)
-{
-	size_t at, len;
-
-	return scan_find(forms, s, &at, &len);
-}
-
 /* A control frame is searched by itself: 125 bytes that nothing joins. */
 static enum websocket_scan_result
 search_control(struct websocket_scan *s, const struct scan_forms *forms,
@@ -31,7 +23,9 @@ search_control(struct websocket_scan *s, const struct scan_forms *forms,
 {
 	memcpy(s->control + s->control_len, data.ptr, data.len);
 	s->control_len += data.len;
-	if (has_form(forms, (struct span){ s->control, s->control_len }))
+	(void)scan_look(forms, (struct span){ s->control, s->control_len },
+	    true, &s->found);
+	if (s->found.form != SCAN_NONE)
 		return WEBSOCKET_SCAN_LEAK;
 	if (websocket_frames_in_control(&s->end) == 0) {
 		secret_wipe(s->control, s->control_len);
@@ -110,11 +104,10 @@ clear(struct websocket_scan *s, size_t want)
 		want -= clear_piece(s, limit, want);
 }
 
-/* The window was searched: all but what may begin a form may go. */
+/* The window was searched: all but what may begin a form, its tail, may go. */
 static void
-settle(struct websocket_scan *s, const struct scan_forms *forms)
+settle(struct websocket_scan *s, size_t tail)
 {
-	size_t tail = scan_tail(forms, buf_span(&s->window));
 	size_t fresh = s->window.len - s->given;
 	size_t stays = tail < fresh ? tail : fresh;
 
@@ -130,7 +123,7 @@ enum websocket_scan_result
 websocket_scan_feed(struct websocket_scan *s, const struct scan_forms *forms,
     struct span raw)
 {
-	size_t before = s->held.len;
+	size_t before = s->held.len, free_of_it;
 	enum websocket_scan_result r;
 	struct span in;
 
@@ -141,11 +134,12 @@ websocket_scan_feed(struct websocket_scan *s, const struct scan_forms *forms,
 	in = (struct span){ in.ptr + before, in.len - before };
 	r = take_frames(s, forms, in);
 	/* What came before a fault is looked at all the same. */
-	if (r != WEBSOCKET_SCAN_NO_MEMORY &&
-	    has_form(forms, buf_span(&s->window)))
+	free_of_it =
+	    scan_look(forms, buf_span(&s->window), false, &s->found);
+	if (s->found.form != SCAN_NONE)
 		return WEBSOCKET_SCAN_LEAK;
 	if (r == WEBSOCKET_SCAN_OK)
-		settle(s, forms);
+		settle(s, s->window.len - free_of_it);
 	return r;
 }
 
@@ -158,7 +152,7 @@ websocket_scan_text(const struct websocket_scan *s)
 static size_t
 most(const struct scan_forms *forms)
 {
-	return HELD_MAX_BYTES + FRAMED_FACTOR * forms->len_max;
+	return HELD_MAX_BYTES + FRAMED_FACTOR * scan_forms_longest(forms);
 }
 
 size_t

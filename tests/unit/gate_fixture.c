@@ -405,7 +405,9 @@ set_limits(struct gate *g)
 		.streams = 100,
 		.wait_bytes = 65536,
 		.download_bytes = 1 << 20,
-		.idle_origins = 64 };
+		.idle_origins = 64,
+		.decode_memory_bytes = 1 << 20,
+		.decode_ratio = 1100 };
 	g->net = (struct message_gate_net){ .guest_ip = INADDR_LOOPBACK,
 		.gateway_ip = INADDR_LOOPBACK,
 		.synthetic_base = 0x7f000000,

@@ -362,8 +362,13 @@ fix_new(const char *policy_text)
 		.wait_bytes = 65536,
 		.download_bytes = 1 << 20,
 		.idle_origins = 64,
+		.decode_memory_bytes = 8 << 20,
+		.decode_ratio = 1100,
 	};
+	f->gate.decode = (struct decode_budget){ .max_bytes = 8 << 20,
+		.ratio = 1100 };
 	f->lease_field = f->lease_user = f->placeholder = f->strip = "";
+	f->strip_response = "";
 	f->secret = "s3cr3t-canary-0123456789abcdef";
 	f->lease_id = 7;
 	f->grants = grants_new();

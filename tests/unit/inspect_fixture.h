@@ -89,6 +89,8 @@ struct fix {
 	bool asked_for_websocket; /* the last lease that was asked for */
 	enum lease_apply apply;
 	const char *lease_field, *lease_user, *placeholder, *strip;
+	const char *strip_response;
+	bool keeps_set_cookie;
 	const char *secret;
 	uint64_t lease_id;
 	uint64_t lease_ms; /* how long each holds, 0: for ever */

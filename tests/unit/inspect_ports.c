@@ -224,7 +224,6 @@ on_told(evutil_socket_t fd, short what, void *arg)
 {
 	struct lease_wait *w = arg;
 	struct fix *f = fix_current();
-	const struct message_lease m = { .reason = f->untold };
 	lease_done *done = w->done;
 	void *done_arg = w->arg;
 
@@ -233,7 +232,7 @@ on_told(evutil_socket_t fd, short what, void *arg)
 	event_free(w->event);
 	free(w);
 	f->is_untold = f->untold != REASON_NONE;
-	done(&m, done_arg);
+	done(f->untold, NULL, done_arg);
 }
 
 struct lease_wait *
@@ -253,8 +252,8 @@ static void
 give_lease(lease_done *done, void *arg)
 {
 	struct fix *f = fix_current();
-	struct message_lease m = { .reason = f->lease_refusal,
-		.lease_id = f->lease_id,
+	struct injection *in;
+	struct message_lease m = { .lease_id = f->lease_id,
 		.expires_boot_ms = f->lease_ms == 0
 		    ? UINT64_MAX
 		    : clock_boot_ms() + f->lease_ms,
@@ -262,6 +261,10 @@ give_lease(lease_done *done, void *arg)
 		.serves_websocket = f->lease_serves_websocket,
 		.apply = f->apply };
 
+	if (f->lease_refusal != REASON_NONE) {
+		done(f->lease_refusal, NULL, arg);
+		return;
+	}
 	(void)snprintf(m.field, sizeof(m.field), "%s", f->lease_field);
 	(void)snprintf(m.user, sizeof(m.user), "%s", f->lease_user);
 	(void)snprintf(m.placeholder, sizeof(m.placeholder), "%s",
@@ -270,9 +273,16 @@ give_lease(lease_done *done, void *arg)
 		(void)snprintf(m.strip[0], sizeof(m.strip[0]), "%s", f->strip);
 		m.strip_count = 1;
 	}
+	if (f->strip_response[0] != '\0') {
+		(void)snprintf(m.strip_response[0], sizeof(m.strip_response[0]),
+		    "%s", f->strip_response);
+		m.strip_response_count = 1;
+	}
+	m.keeps_set_cookie = f->keeps_set_cookie;
 	assert_int_equal(secret_set(&m.value, f->secret, strlen(f->secret)), 0);
-	done(&m, arg);
-	secret_done(&m.value);
+	assert_int_equal(injection_get(&f->gate.leases, &m, &in), 0);
+	done(REASON_NONE, in, arg);
+	injection_unref(in);
 }
 
 static void

@@ -33,12 +33,13 @@ struct told {
 };
 
 static void
-on_told(const struct message_lease *lease, void *arg)
+on_told(enum reason reason, struct injection *in, void *arg)
 {
 	struct told *t = arg;
 
+	assert_null(in);
 	t->count++;
-	t->reason = lease->reason;
+	t->reason = reason;
 }
 
 static bool

@@ -182,20 +182,22 @@ drops_a_dialler_that_breaks_the_protocol(void **state)
 struct leased {
 	unsigned int count;
 	enum reason reason;
+	struct injection *in; /* no reference */
 	char value[64];
 };
 
 static void
-on_lease(const struct message_lease *lease, void *arg)
+on_lease(enum reason reason, struct injection *in, void *arg)
 {
 	struct leased *l = arg;
-	struct span v = secret_span(&lease->value);
 
 	l->count++;
-	l->reason = lease->reason;
+	l->reason = reason;
+	l->in = in;
 	memset(l->value, 0, sizeof(l->value));
-	if (lease->reason == REASON_NONE)
-		memcpy(l->value, v.ptr, v.len);
+	assert_int_equal(in == NULL, reason != REASON_NONE);
+	if (in != NULL)
+		memcpy(l->value, in->lease.value.ptr, in->lease.value.len);
 }
 
 static bool
@@ -264,11 +266,11 @@ keeps_a_lease_that_serves_any_request(void **state)
 	struct leased l;
 	bool is_done;
 
-	fetch(f, &l, "sesame", true, 60000);
-	assert_string_equal(l.value, "sesame");
+	fetch(f, &l, "open-sesame", true, 60000);
+	assert_string_equal(l.value, "open-sesame");
 	assert_null(lease(f, &l, "a.example.org", &is_done));
 	assert_true(is_done);
-	assert_string_equal(l.value, "sesame");
+	assert_string_equal(l.value, "open-sesame");
 	assert_int_equal(f->lease_count, 1);
 	/* For another host it asks. */
 	lease_cancel(lease(f, &l, "b.example.org", &is_done));
@@ -281,10 +283,46 @@ asks_anew_for_each_request_otherwise(void **state)
 	struct fixture *f = *state;
 	struct leased l;
 
-	fetch(f, &l, "one", false, 60000);
-	fetch(f, &l, "two", false, 60000);
-	assert_string_equal(l.value, "two");
+	fetch(f, &l, "value-one", false, 60000);
+	fetch(f, &l, "value-two", false, 60000);
+	assert_string_equal(l.value, "value-two");
 	assert_int_equal(f->lease_count, 2);
+}
+
+/* The same lease is in memory once, and no longer than somebody has it. */
+static void
+shares_a_lease_among_those_that_use_it(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l, m;
+	struct injection *in;
+
+	clock_test_set(1000, 1000, 1000);
+	fetch(f, &l, "value-one", false, 60000);
+	assert_true(LIST_EMPTY(&f->gate.leases));
+	fetch(f, &l, "value-one", true, 60000);
+	in = injection_ref(LIST_FIRST(&f->gate.leases));
+	assert_ptr_equal(l.in, in);
+	assert_int_equal(in->refs, 2); /* ours, and the kept one's */
+	lease_forget_all(&f->gate);
+	assert_int_equal(in->refs, 1);
+	fetch(f, &m, "value-one", false, 60000);
+	assert_ptr_equal(m.in, in);
+	fetch(f, &m, "value-two", false, 60000);
+	assert_ptr_not_equal(m.in, in);
+	injection_unref(in);
+	assert_true(LIST_EMPTY(&f->gate.leases));
+}
+
+static void
+takes_a_value_that_cannot_be_looked_for_as_none(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l;
+
+	fetch(f, &l, "short", true, 60000);
+	assert_int_equal(l.reason, REASON_CREDENTIAL_UNAVAILABLE);
+	assert_true(LIST_EMPTY(&f->gate.leases));
 }
 
 static void
@@ -294,13 +332,13 @@ does_not_use_a_lease_after_its_end(void **state)
 	struct leased l;
 
 	clock_test_set(1000, 1000, 1000);
-	fetch(f, &l, "sesame", true, 5000);
+	fetch(f, &l, "open-sesame", true, 5000);
 	clock_test_advance(5000);
-	fetch(f, &l, "fresh", true, 5000);
-	assert_string_equal(l.value, "fresh");
+	fetch(f, &l, "fresh-one", true, 5000);
+	assert_string_equal(l.value, "fresh-one");
 	/* One that comes too late is none. */
 	clock_test_advance(5000);
-	fetch(f, &l, "stale", true, 0);
+	fetch(f, &l, "stale-one", true, 0);
 	assert_int_equal(l.reason, REASON_CREDENTIAL_UNAVAILABLE);
 }
 
@@ -326,20 +364,20 @@ forgets_what_was_revoked(void **state)
 	struct leased l;
 	bool is_done;
 
-	fetch(f, &l, "sesame", true, 60000);
+	fetch(f, &l, "open-sesame", true, 60000);
 	broker_revokes(f, "another");
 	assert_string_equal(f->pool_revoked, "another");
 	(void)lease(f, &l, "a.example.org", &is_done);
 	assert_true(is_done);
 	broker_revokes(f, "npm");
 	assert_string_equal(f->pool_revoked, "npm");
-	fetch(f, &l, "fresh", true, 60000);
+	fetch(f, &l, "fresh-one", true, 60000);
 	broker_revokes(f, "");
 	assert_string_equal(f->pool_revoked, "");
-	fetch(f, &l, "fresher", true, 60000);
+	fetch(f, &l, "fresher-one", true, 60000);
 	lease_forget_all(&f->gate);
-	fetch(f, &l, "freshest", true, 60000);
-	assert_string_equal(l.value, "freshest");
+	fetch(f, &l, "freshest-one", true, 60000);
+	assert_string_equal(l.value, "freshest-one");
 }
 
 /* It was on its way when everything was to be forgotten. */
@@ -354,10 +392,10 @@ does_not_keep_what_was_asked_for_before_a_reload(void **state)
 	(void)lease(f, &l, "a.example.org", &is_done);
 	fixture_until(f, has_request, &want);
 	lease_forget_all(&f->gate);
-	broker_answers(f, "old", true, 60000);
+	broker_answers(f, "old-value", true, 60000);
 	fixture_until(f, has_lease, &l);
-	fetch(f, &l, "new", true, 60000);
-	assert_string_equal(l.value, "new");
+	fetch(f, &l, "new-value", true, 60000);
+	assert_string_equal(l.value, "new-value");
 }
 
 static void
@@ -367,7 +405,7 @@ has_no_lease_without_a_broker(void **state)
 	struct leased kept, l;
 	bool is_done;
 
-	fetch(f, &kept, "sesame", true, 60000);
+	fetch(f, &kept, "open-sesame", true, 60000);
 	(void)lease(f, &l, "b.example.org", &is_done);
 	chan_free(f->broker);
 	f->broker = NULL;
@@ -395,12 +433,13 @@ gives_up_on_a_silent_broker(void **state)
 
 /* What a callee does in there cannot pull the lease away from it. */
 static void
-forget_in_callee(const struct message_lease *lease, void *arg)
+forget_in_callee(enum reason reason, struct injection *in, void *arg)
 {
 	struct fixture *f = arg;
 
 	lease_forget_all(&f->gate);
-	assert_true(span_is(secret_span(&lease->value), "sesame"));
+	assert_int_equal(reason, REASON_NONE);
+	assert_true(span_is(secret_span(&in->lease.value), "open-sesame"));
 }
 
 static void
@@ -415,7 +454,7 @@ lends_a_lease_until_the_callee_returns(void **state)
 	struct leased l;
 	bool is_done;
 
-	fetch(f, &l, "sesame", true, 60000);
+	fetch(f, &l, "open-sesame", true, 60000);
 	assert_null(lease_get(&f->gate, &req, forget_in_callee, f, &is_done));
 	assert_true(is_done);
 	lease_cancel(lease(f, &l, "a.example.org", &is_done));
@@ -518,6 +557,8 @@ main(void)
 		cmocka_unit_test(drops_a_dialler_that_breaks_the_protocol),
 		TEST(keeps_a_lease_that_serves_any_request),
 		TEST(asks_anew_for_each_request_otherwise),
+		TEST(shares_a_lease_among_those_that_use_it),
+		TEST(takes_a_value_that_cannot_be_looked_for_as_none),
 		TEST(does_not_use_a_lease_after_its_end),
 		TEST(forgets_what_was_revoked),
 		TEST(does_not_keep_what_was_asked_for_before_a_reload),
