@@ -3,7 +3,7 @@ import hashlib
 import json
 import os
 
-from harness import shell
+from harness import h2frames, shell
 from harness.claims import claim, contains, equal, lacks, until
 from harness.origins import Nginx
 from harness.world import World
@@ -212,6 +212,30 @@ def _():
                 os.unlink(f"{w.folder}/www/up/big")
     grown = gate_kib(w, s) - before
     assert grown <= 4096, f"the gate grew by {grown} KiB"
+
+
+@claim("a guest that sends a PING for each DATA, as gRPC in Go does, gets all of it")
+def _():
+    w, s = world()
+    with h2frames.guest(s, "two.example.com") as p:
+        p.send(h2frames.PREFACE)
+        p.begin()
+        p.send(h2frames.headers(1, h2frames.request("two.example.com", "/big")))
+        got = pings = 0
+        h = hashlib.sha256()
+        while True:
+            f = p.until(lambda f: f.stream == 1, 10)
+            if f.kind == h2frames.DATA and f.payload:
+                h.update(h2frames.unpadded(f))
+                got += len(f.payload)
+                pings += 1
+                p.send(h2frames.ping(), h2frames.window_update(0, len(f.payload)),
+                       h2frames.window_update(1, len(f.payload)))
+            p.frames.clear()
+            if f.ends:
+                break
+    equal(h.hexdigest(), digest(f"{w.folder}/www/big"))
+    return f"{pings} PINGs within {got >> 20} MiB"
 
 
 @claim("h2load: thousands of requests on many streams, none lost")

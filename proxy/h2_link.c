@@ -113,15 +113,26 @@ glitch(struct h2_link *l)
 	    : NGHTTP2_ENHANCE_YOUR_CALM;
 }
 
+/* gRPC in Go measures its path by a PING for each DATA that it gets. */
+static bool
+is_idle_ping(struct h2_link *l)
+{
+	if (l->may_ping == 0)
+		return true;
+	l->may_ping--;
+	return false;
+}
+
 /* Does it cost us more than the peer, whatever is in it? */
 static bool
-is_glitch(const struct http2_frame *f)
+is_glitch(struct h2_link *l, const struct http2_frame *f)
 {
 	switch (f->type) {
 	case NGHTTP2_DATA:
 		return f->length == 0 &&
 		    (f->flags & NGHTTP2_FLAG_END_STREAM) == 0;
 	case NGHTTP2_PING:
+		return (f->flags & NGHTTP2_FLAG_ACK) == 0 && is_idle_ping(l);
 	case NGHTTP2_SETTINGS:
 		return (f->flags & NGHTTP2_FLAG_ACK) == 0;
 	case NGHTTP2_PRIORITY:
@@ -188,7 +199,7 @@ check(struct h2_link *l, const struct http2_frame *f)
 		h2_past_end(&l->past, f->stream);
 	if (error == NGHTTP2_NO_ERROR && !note_frame(l, f))
 		error = NGHTTP2_ENHANCE_YOUR_CALM;
-	if (error == NGHTTP2_NO_ERROR && is_glitch(f))
+	if (error == NGHTTP2_NO_ERROR && is_glitch(l, f))
 		error = glitch(l);
 	return error;
 }
@@ -294,6 +305,8 @@ is_fault(uint32_t error)
 	case NGHTTP2_CANCEL:
 	case NGHTTP2_INTERNAL_ERROR:
 		/* Our own doing. */
+	case NGHTTP2_REFUSED_STREAM:
+		/* It may not have known how many it can have (9113 6.5.2). */
 		return false;
 	default:
 		return true;
@@ -308,6 +321,8 @@ is_fault(uint32_t error)
 bool
 h2_link_on_sent(struct h2_link *l, const nghttp2_frame *frame)
 {
+	if (frame->hd.type == NGHTTP2_DATA && l->may_ping < GLITCHES_PER_SECOND)
+		l->may_ping++;
 	if (frame->hd.type == NGHTTP2_GOAWAY &&
 	    is_fault(frame->goaway.error_code))
 		l->is_failed = true;

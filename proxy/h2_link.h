@@ -5,10 +5,10 @@
  *
  * Beside the library the heads of all frames that come are read here. What
  * costs a peer less than us is counted (its resets and those that it makes us
- * send, PING, SETTINGS, PRIORITY, CONTINUATION, empty DATA), and too much of it
- * is GOAWAY(ENHANCE_YOUR_CALM). Messages on streams that it has ended, or
- * passed over, are an error of the connection. So none of this hangs on what a
- * version of the library looks for.
+ * send, SETTINGS, PRIORITY, CONTINUATION, empty DATA, PING but one for each
+ * DATA that it was sent), and too much of it is GOAWAY(ENHANCE_YOUR_CALM).
+ * Messages on streams that it has ended, or passed over, are an error of the
+ * connection. So none of this hangs on what a version of the library looks for.
  */
 #ifndef TAPWARD_PROXY_H2_LINK_H
 #define TAPWARD_PROXY_H2_LINK_H
@@ -46,6 +46,7 @@ struct h2_link {
 	size_t head_bytes;       /* of the fields that it is part of */
 	struct h2_past past;
 	struct bucket glitches;
+	uint32_t may_ping; /* as often as it got DATA of late */
 	struct event hold; /* until it is read from again */
 	uint64_t bytes;    /* read and written so far */
 	bool is_failed;    /* what came in was no HTTP/2, or too much */

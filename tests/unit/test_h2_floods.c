@@ -146,6 +146,30 @@ row_85_floods_are_calmed(void **state)
 	}
 }
 
+/* It can not know our SETTINGS yet. */
+static void
+a_burst_of_streams_is_served_as_far_as_may_be(void **state)
+{
+	struct fix *f = *state;
+	struct peer *g = &f->guest;
+	unsigned int answered = 0, refused = 0;
+
+	f->dial_refusal = REASON_TIMEOUT;
+	raw_begin(f);
+	/* A window of 0: no answer ends. */
+	raw_frame(g, RAW_SETTINGS, 0, 0, "\0\4\0\0\0\0", 6);
+	for (uint32_t id = 1; id < 2 * 300; id += 2)
+		raw_headers(g, RAW_END_STREAM, id, GET);
+	fix_settle(f);
+	for (uint32_t id = 1; id < 2 * 300; id += 2) {
+		answered += raw_answered(g, id);
+		refused += raw_reset(g, id) == NGHTTP2_REFUSED_STREAM;
+	}
+	assert_int_equal(raw_goaway(g), -1);
+	assert_int_equal(answered, 100);
+	assert_int_equal(refused, 200);
+}
+
 static void
 row_85_window_faults_end_what_they_concern(void **state)
 {
@@ -269,6 +293,7 @@ main(void)
 		TEST(row_84_endless_continuation_is_calmed),
 		TEST(row_84_a_head_that_takes_too_long_is_given_up),
 		TEST(row_85_floods_are_calmed),
+		TEST(a_burst_of_streams_is_served_as_far_as_may_be),
 		TEST(row_85_window_faults_end_what_they_concern),
 		TEST(row_85_data_beyond_the_window_ends_the_connection),
 		TEST(row_85_frames_on_streams_that_are_over),

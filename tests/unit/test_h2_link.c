@@ -84,6 +84,7 @@ enum what {
 	RESETS,
 	OUR_RESETS,
 	PINGS,
+	PINGS_FOR_DATA,
 	SETTINGS,
 	PRIORITIES,
 	EMPTY_DATA,
@@ -112,6 +113,7 @@ say(struct peer *g, enum what what, uint32_t i)
 		raw_frame(g, RAW_DATA, 0, id, "x", 1);
 		break;
 	case PINGS:
+	case PINGS_FOR_DATA:
 		raw_frame(g, RAW_PING, 0, 0, zeros, 8);
 		break;
 	case SETTINGS:
@@ -144,6 +146,7 @@ static const struct {
 	{ "300 of them", OUR_RESETS, 300, NGHTTP2_ENHANCE_YOUR_CALM },
 	{ "100 PINGs", PINGS, 100, -1 },
 	{ "300 PINGs", PINGS, 300, NGHTTP2_ENHANCE_YOUR_CALM },
+	{ "3000 PINGs, each for DATA that was sent", PINGS_FOR_DATA, 3000, -1 },
 	{ "100 SETTINGS", SETTINGS, 100, -1 },
 	{ "300 SETTINGS", SETTINGS, 300, NGHTTP2_ENHANCE_YOUR_CALM },
 	{ "100 PRIORITYs", PRIORITIES, 100, -1 },
@@ -155,14 +158,20 @@ static const struct {
 static void
 each_kind_is_counted_without_the_library(void **state)
 {
+	const nghttp2_frame sent = { .hd.type = NGHTTP2_DATA };
 	struct fix *f = *state;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct one one = { .f = f };
 
 		open_link(&one);
-		for (uint32_t k = 0; k < rows[i].count; k++)
+		for (uint32_t k = 0; k < rows[i].count; k++) {
 			say(&f->guest, rows[i].what, k);
+			if (rows[i].what != PINGS_FOR_DATA)
+				continue;
+			(void)h2_link_on_sent(&one.link, &sent);
+			fix_settle(f);
+		}
 		fix_settle(f);
 		if (raw_goaway(&f->guest) != rows[i].goaway ||
 		    one.is_over != (rows[i].goaway != -1))
