@@ -38,12 +38,33 @@ coding_named(struct span name)
 	return CODING_OTHER;
 }
 
+/*
+ * Of gRPC and Connect: each message in the body may be coded, and nobody here
+ * takes them apart.
+ */
+static bool
+has_coded_messages(const struct http_fields *f)
+{
+	static const char *const fields[] = { "grpc-encoding",
+		"connect-content-encoding" };
+	const struct http_field *field;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		for (size_t k = 0;
+		     (field = http_field_find(f, fields[i], k)) != NULL; k++)
+			if (!span_is_case(field->value, "identity"))
+				return true;
+	return false;
+}
+
 enum coding
 coding_of(const struct http_fields *f)
 {
 	const struct http_field *field;
 	enum coding all = CODING_NONE;
 
+	if (has_coded_messages(f))
+		return CODING_OTHER;
 	for (size_t i = 0;
 	     (field = http_field_find(f, "content-encoding", i)) != NULL; i++) {
 		struct span rest = field->value;

@@ -24,7 +24,10 @@ enum coding {
 	CODING_OTHER,   /* unknown, or one on another */
 };
 
-/* Of all Content-Encoding fields together (RFC 9110 8.4). */
+/*
+ * Of all Content-Encoding fields together (RFC 9110 8.4), and of what codes
+ * the messages within a body.
+ */
 enum coding coding_of(const struct http_fields *f);
 
 /* Memory of all decoders of one gate. */

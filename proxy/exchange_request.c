@@ -132,14 +132,20 @@ exchange_keep_verdict(struct exchange *x, const struct verdict *v)
 
 /*
  * Answers to a request with a credential must be readable to the scan: not
- * compressed, and not in parts between which an echo could be split.
+ * compressed, whole or message by message, and not in parts between which an
+ * echo could be split.
  */
 static bool
 is_for_the_scan(struct span name)
 {
-	return span_is_case(name, "accept-encoding") ||
-	    http_name_aliases(name, span_of("range")) ||
-	    http_name_aliases(name, span_of("if-range"));
+	static const struct span names[] = { SPAN("accept-encoding"),
+		SPAN("range"), SPAN("if-range"), SPAN("grpc-accept-encoding"),
+		SPAN("connect-accept-encoding") };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (http_name_aliases(name, names[i]))
+			return true;
+	return false;
 }
 
 static bool

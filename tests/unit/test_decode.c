@@ -349,6 +349,32 @@ reads_the_names_of_codings(void **state)
 	}
 }
 
+/* Which is not a coding of the whole: it cannot be looked into. */
+static void
+knows_messages_that_are_coded(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		enum coding want;
+	} rows[] = {
+		{ "grpc-encoding", "identity", CODING_NONE },
+		{ "Grpc-Encoding", "gzip", CODING_OTHER },
+		{ "grpc-encoding", "identity, gzip", CODING_OTHER },
+		{ "Connect-Content-Encoding", "br", CODING_OTHER },
+		{ "grpc-accept-encoding", "gzip", CODING_NONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct http_fields f = { .count = 1 };
+
+		f.at[0] = (struct http_field){ span_of(rows[i].name),
+			span_of(rows[i].value) };
+		if (coding_of(&f) != rows[i].want)
+			fail_msg("%s: %s", rows[i].name, rows[i].value);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -363,6 +389,7 @@ main(void)
 		TEST(ends_bombs),
 		TEST(bounds_the_memory_of_windows),
 		TEST(reads_the_names_of_codings),
+		TEST(knows_messages_that_are_coded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,7 @@ a_get_through_tls_gets_the_credential(void **state)
 	    "Authorization: Bearer mine\r\nCookie: a=b\r\n"
 	    "X-Api-Key: mine\r\nX-Other: stays\r\n"
 	    "Range: bytes=1-2\r\nIf-Range: x\r\n"
+	    "Grpc-Accept-Encoding: gzip\r\nConnect-Accept-Encoding: gzip\r\n"
 	    "Accept-Encoding: gzip\r\n\r\n");
 	o = fix_origin(f, 0);
 	fix_until(f, peer_has(o, "\r\n\r\n"));
