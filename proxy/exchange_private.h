@@ -66,7 +66,7 @@ struct exchange {
 	bool has_credential; /* one is put in, and looked for in the answer */
 	bool was_repeated;
 	struct lease_wait *lease;
-	uint32_t revocations; /* when the lease was given */
+	uint32_t revocations;        /* when the lease was given */
 	struct injection *injection; /* NULL before its lease came */
 	struct secret pair_line;     /* in place of injection->line, or empty */
 	struct origin *origin;
@@ -78,7 +78,7 @@ struct exchange {
 	/* the answer */
 	bool has_answered; /* its head is with the guest's half */
 	bool is_down_ending;
-	bool is_end_told; /* to the guest's half */
+	bool is_end_told;               /* to the guest's half */
 	struct exchange_tunnel *tunnel; /* a WebSocket is open */
 	TAILQ_ENTRY(exchange) tunnels;  /* of those with a credential */
 	struct sieve sieve;      /* its body is searched for the credential */

@@ -60,8 +60,8 @@ void origin_adopt(struct origin *o, struct exchange *x);
 /*
  * Sends the head: head is the canonical one without framing and final empty
  * line; the line of the credential, if any, goes behind it, and is wiped when
- * it has gone. framing and length say what follows. What is sent in one turn of the loop goes out
- * together at its end. 0 or -ENOMEM.
+ * it has gone. framing and length say what follows. What is sent in one turn of
+ * the loop goes out together at its end. 0 or -ENOMEM.
  */
 struct origin_request {
 	struct span head;

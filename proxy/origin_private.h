@@ -45,7 +45,7 @@ struct origin {
 	uint32_t policy_generation;
 	uint32_t revocations; /* when it was given to x */
 	enum origin_state state;
-	struct exchange *x; /* NULL while idle */
+	struct exchange *x;          /* NULL while idle */
 	uint64_t lease_ends_boot_ms; /* of the last one sent, 0: none was */
 
 	struct dial *dial;

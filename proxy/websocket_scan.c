@@ -134,8 +134,7 @@ websocket_scan_feed(struct websocket_scan *s, const struct scan_forms *forms,
 	in = (struct span){ in.ptr + before, in.len - before };
 	r = take_frames(s, forms, in);
 	/* What came before a fault is looked at all the same. */
-	free_of_it =
-	    scan_look(forms, buf_span(&s->window), false, &s->found);
+	free_of_it = scan_look(forms, buf_span(&s->window), false, &s->found);
 	if (s->found.form != SCAN_NONE)
 		return WEBSOCKET_SCAN_LEAK;
 	if (r == WEBSOCKET_SCAN_OK)

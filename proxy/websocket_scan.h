@@ -33,7 +33,7 @@ struct websocket_scan {
 	size_t clean;                  /* bytes at its front that may */
 	/* Of messages: what may begin a form, and before it ... */
 	struct buf window;
-	size_t given; /* ... bytes of it that went already */
+	size_t given;            /* ... bytes of it that went already */
 	struct scan_found found; /* after WEBSOCKET_SCAN_LEAK */
 	uint8_t control[WEBSOCKET_CONTROL_MAX_BYTES];
 	size_t control_len;

@@ -365,8 +365,8 @@ fix_new(const char *policy_text)
 		.decode_memory_bytes = 8 << 20,
 		.decode_ratio = 1100,
 	};
-	f->gate.decode = (struct decode_budget){ .max_bytes = 8 << 20,
-		.ratio = 1100 };
+	f->gate.decode =
+	    (struct decode_budget){ .max_bytes = 8 << 20, .ratio = 1100 };
 	f->lease_field = f->lease_user = f->placeholder = f->strip = "";
 	f->strip_response = "";
 	f->secret = "s3cr3t-canary-0123456789abcdef";
