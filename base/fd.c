@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define READ_CHUNK 4096
@@ -32,6 +33,17 @@ steal_fd(int *fd)
 
 	*fd = -1;
 	return taken;
+}
+
+void
+fd_reset(int *fd)
+{
+	struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+	if (*fd >= 0)
+		(void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now,
+		    sizeof(now));
+	fd_close(fd);
 }
 
 void

@@ -18,6 +18,11 @@ void free_cleanup(void *ptr_to_ptr);
 int steal_fd(int *fd);
 /* Closes *fd unless it is -1, and leaves -1. errno is kept. */
 void fd_close(int *fd);
+/*
+ * As fd_close(), of a connection: the peer sees a reset, not an end, and the
+ * kernel keeps nothing of what it did not take.
+ */
+void fd_reset(int *fd);
 /* 0 or -errno. */
 int fd_set_nonblock(int fd, bool on);
 int fd_set_cloexec(int fd, bool on);

@@ -22,7 +22,6 @@
 #include "proxy/conn_peek.h"
 #include "proxy/conn_private.h"
 #include "proxy/inspect.h"
-#include "proxy/listen.h"
 #include "proxy/relay.h"
 
 #define AREA "conn"
@@ -162,7 +161,7 @@ closing_start(struct conn *c)
 	relay_free(c->relay);
 	c->relay = NULL;
 	if (is_broken)
-		listen_reset(steal_fd(&c->fd));
+		fd_reset(&c->fd);
 	else
 		fd_close(&c->fd);
 	TAILQ_REMOVE(&cs->open, c, link);

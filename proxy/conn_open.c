@@ -13,9 +13,9 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "proxy/audit.h"
 #include "proxy/conn_private.h"
-#include "proxy/listen.h"
 #include "proxy/synth.h"
 
 /* Between two records of connections over the cap. */
@@ -153,7 +153,7 @@ conn_new(struct gate *g, int fd, bool is_explicit)
 	}
 	if (c == NULL || !read_destination(c)) {
 		free(c);
-		listen_reset(fd);
+		fd_reset(&fd);
 		return NULL;
 	}
 	conn_assign_events(c);
@@ -173,7 +173,7 @@ conn_open(struct gate *g, int fd, bool is_explicit)
 	struct conn *c;
 
 	if (is_over_cap) {
-		listen_reset(fd);
+		fd_reset(&fd);
 		g->status.denied++;
 		g->conns->over_cap++;
 	}

@@ -80,6 +80,7 @@ leave(struct exchange *x)
 	x->origin = NULL;
 	if (o != NULL)
 		origin_release(o);
+	pool_note_freed(x->gate, x->up + x->down);
 	pool_bury(x->gate, &x->grave, on_buried);
 	x->ops->over(x->arg);
 }

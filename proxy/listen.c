@@ -31,15 +31,6 @@ struct listener {
 	void *arg;
 };
 
-void
-listen_reset(int fd)
-{
-	struct linger now = { .l_onoff = 1, .l_linger = 0 };
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	fd_close(&fd);
-}
-
 static void
 reserve_obtain(struct listener *l)
 {
@@ -57,7 +48,7 @@ shed(struct listener *l, int listening)
 	fd_close(&l->reserve);
 	fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd != -1)
-		listen_reset(fd);
+		fd_reset(&fd);
 	reserve_obtain(l);
 	if (!l->is_pausing)
 		log_warn(AREA, "descriptors=none, resetting connections");

@@ -19,7 +19,4 @@ struct listener *listener_new(struct event_base *base, int fd,
     listener_accepted *on_accepted, void *arg);
 void listener_free(struct listener *l); /* NULL is fine */
 
-/* Closes fd so that the guest sees a reset, not an end. */
-void listen_reset(int fd);
-
 #endif

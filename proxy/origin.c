@@ -109,11 +109,23 @@ stop_connecting(struct origin *o)
 	pool_wake(o->gate);
 }
 
+/* In the middle of a request, on a connection of its own. */
+static bool
+is_cut_short(const struct origin *o)
+{
+	return o->fd != -1 && !o->is_up_whole &&
+	    (o->state == ORIGIN_ASKED || o->state == ORIGIN_ANSWER ||
+		o->state == ORIGIN_ENDED);
+}
+
 void
 origin_free(struct origin *o)
 {
+	bool is_cut;
+
 	if (o == NULL || o->state == ORIGIN_DEAD)
 		return;
+	is_cut = is_cut_short(o);
 	o->state = ORIGIN_DEAD;
 	o->x = NULL;
 	stop_connecting(o);
@@ -127,7 +139,11 @@ origin_free(struct origin *o)
 			tls_origin_done(o->stream.ssl);
 		stream_done(&o->stream);
 	}
-	fd_close(&o->fd);
+	/* Else the kernel goes on to send what is left of a request. */
+	if (is_cut)
+		fd_reset(&o->fd);
+	else
+		fd_close(&o->fd);
 	pool_bury(o->gate, &o->grave, on_buried);
 }
 

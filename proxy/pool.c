@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,15 @@ struct pool {
 	uint32_t revocations;
 	struct grave *graves;
 	struct event *burial;
+	uint64_t freed; /* since memory was given back, by and large */
+	uint64_t freed_seen;
+	struct event *trim;
 };
+
+/* So much is worth looking for, and giving back. */
+#define TRIM_BYTES (1 << 20)
+/* Of anything that is buried: a connection of TLS, an exchange's heads. */
+#define GRAVE_BYTES 16384
 
 static void
 on_burial(evutil_socket_t fd, short what, void *arg)
@@ -45,6 +54,8 @@ free_events(struct pool *p)
 		event_free(p->burial);
 	if (p->wake != NULL)
 		event_free(p->wake);
+	if (p->trim != NULL)
+		event_free(p->trim);
 }
 
 static void
@@ -53,6 +64,37 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	exchange_line_go_on(arg);
+}
+
+static const struct timeval trim_delay = { 1, 0 };
+
+/* It takes milliseconds where much is going on: then it waits. */
+static void
+on_trim(evutil_socket_t fd, short what, void *arg)
+{
+	struct pool *p = arg;
+
+	(void)fd;
+	(void)what;
+	if (p->freed != p->freed_seen) {
+		p->freed_seen = p->freed;
+		(void)event_add(p->trim, &trim_delay);
+		return;
+	}
+	p->freed = p->freed_seen = 0;
+	if (mallinfo2().fordblks > TRIM_BYTES)
+		(void)malloc_trim(0);
+}
+
+void
+pool_note_freed(struct gate *g, uint64_t bytes)
+{
+	struct pool *p = g->pool;
+
+	p->freed += bytes;
+	if (p->freed >= TRIM_BYTES &&
+	    event_pending(p->trim, EV_TIMEOUT, NULL) == 0)
+		(void)event_add(p->trim, &trim_delay);
 }
 
 int
@@ -64,7 +106,8 @@ pool_new(struct gate *g)
 		return -ENOMEM;
 	p->burial = event_new(g->base, -1, 0, on_burial, p);
 	p->wake = event_new(g->base, -1, 0, on_wake, g);
-	if (p->burial == NULL || p->wake == NULL) {
+	p->trim = event_new(g->base, -1, 0, on_trim, p);
+	if (p->burial == NULL || p->wake == NULL || p->trim == NULL) {
 		free_events(p);
 		free(p);
 		return -ENOMEM;
@@ -256,5 +299,6 @@ pool_bury(struct gate *g, struct grave *grave,
 	grave->free = free_grave;
 	grave->next = g->pool->graves;
 	g->pool->graves = grave;
+	pool_note_freed(g, GRAVE_BYTES);
 	event_active(g->pool->burial, 0, 0);
 }

@@ -10,6 +10,7 @@
 #define TAPWARD_PROXY_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "proxy/gate.h"
@@ -56,6 +57,13 @@ void pool_flush(struct gate *g);
 void pool_revoke(struct gate *g, const char *credential);
 uint32_t pool_revocations(const struct gate *g);
 size_t pool_count(const struct gate *g);
+
+/*
+ * So many bytes may have been waiting in an exchange that is over. A second
+ * after the last of many, memory that is free is given back to the machine:
+ * what waited was spread over all of it.
+ */
+void pool_note_freed(struct gate *g, uint64_t bytes);
 
 /* Embedded in what is buried. */
 struct grave {

@@ -26,7 +26,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/dial.h"
-#include "proxy/listen.h"
 #include "proxy/pipes.h"
 
 /* Asked of one splice(); a pipe's 16 slots may hold large pages. */
@@ -547,8 +546,8 @@ relay_free(struct relay *r)
 	}
 	event_drop(r->guest_writable);
 	event_drop(r->origin_writable);
-	if (r->is_broken && r->origin_fd != -1)
-		listen_reset(r->origin_fd);
+	if (r->is_broken)
+		fd_reset(&r->origin_fd);
 	else
 		fd_close(&r->origin_fd);
 	free(r);

@@ -47,6 +47,9 @@ pace_room(const struct pace *p)
 void
 pace_spend(struct pace *p, size_t len)
 {
+	/* What came with a head is taken with it. */
+	if (peer_now_ms() < p->next_ms && p->hold_ms > 0)
+		return;
 	p->hold_ms = 0;
 	if (p->ms == 0)
 		return;

@@ -15,6 +15,9 @@
 #define WINDOW_SMALL 65535
 #define WINDOW_LARGE (1 << 20)
 #define WINDOW_ALL (64 << 20)
+/* Room for what the library gives at once: a frame and its head. */
+#define FRAMES_MAX ((size_t)32786)
+#define FOREVER_MS (UINT64_C(1) << 40)
 
 struct h2_turn {
 	struct turn *t; /* NULL: free */
@@ -31,6 +34,7 @@ struct h2 {
 	struct h2_turn turns[STREAMS_MAX];
 	size_t count; /* of turns that were used */
 	bool is_asked;
+	bool is_released; /* the stalled ones are */
 };
 
 static struct h2_turn *
@@ -125,7 +129,10 @@ ask(struct h2 *h, struct h2_turn *p)
 		finish(h, p, TURN_RESET);
 }
 
-/* So many are asked at once; of the stalled ones nothing is taken at first. */
+/*
+ * So many are asked at once. Of the stalled ones nothing is taken before the
+ * others are over.
+ */
 static void
 ask_all(struct h2 *h)
 {
@@ -135,6 +142,8 @@ ask_all(struct h2 *h)
 
 		if (s.stalled > 0 && i >= s.stalled)
 			s.read = s.write = (struct pace){ .ms = 0 };
+		else if (s.stalled > 0)
+			s.read.hold_ms = FOREVER_MS;
 		h->turns[i] = (struct h2_turn){ .t = turn_new(&s, false) };
 		h->count++;
 		ask(h, &h->turns[i]);
@@ -243,7 +252,8 @@ take_answer(struct h2_turn *p)
 	struct turn *t = p->t;
 	const char *status = turn_field(t, ":status");
 
-	t->status = status == NULL ? 0 : (unsigned int)atoi(status);
+	t->status =
+	    status == NULL ? 0 : (unsigned int)strtoul(status, NULL, 10);
 	if (t->status >= 200) {
 		t->has_head = true;
 		pace_start(&t->in.pace);
@@ -361,12 +371,34 @@ go_on(struct h2 *h, struct h2_turn *p)
 }
 
 static bool
-all_are_over(const struct h2 *h)
+are_over(const struct h2 *h, size_t from)
 {
-	for (size_t i = 0; i < h->count; i++)
+	for (size_t i = from; i < h->count; i++)
 		if (!turn_is_over(h->turns[i].t))
 			return false;
 	return true;
+}
+
+static bool
+all_are_over(const struct h2 *h)
+{
+	return are_over(h, 0);
+}
+
+/* The others are over: it waits no longer than it was told. */
+static void
+release_stalled(struct h2 *h)
+{
+	if (h->is_released || h->shape.stalled == 0 ||
+	    !are_over(h, h->shape.stalled))
+		return;
+	h->is_released = true;
+	for (size_t i = 0; i < h->shape.stalled && i < h->count; i++) {
+		struct pace *p = &h->turns[i].t->in.pace;
+
+		*p = h->shape.read;
+		pace_start(p);
+	}
 }
 
 static bool
@@ -387,8 +419,7 @@ wants_close(struct h2 *h)
 static bool
 put_frames(struct h2 *h)
 {
-	/* A frame is at most 16 KiB and its head. */
-	while (link_room(h->l) > 2 * 16393) {
+	while (link_room(h->l) > FRAMES_MAX) {
 		const uint8_t *ptr;
 		ssize_t n = nghttp2_session_mem_send(h->session, &ptr);
 
@@ -408,6 +439,7 @@ output(void *state)
 
 	if (!h->l->is_origin && !h->is_asked)
 		ask_all(h);
+	release_stalled(h);
 	if (h->l->out_len == 0)
 		for (size_t i = 0; i < STREAMS_MAX; i++)
 			if (h->turns[i].t != NULL &&

@@ -102,20 +102,33 @@ timeout_of(const struct link *l, uint64_t next_ms)
 	return next_ms - now > 1000 ? 1000 : (int)(next_ms - now);
 }
 
-static void
-await(const struct link *l, const struct version *v, void *state)
+/* False: it is over. */
+static bool
+await(struct link *l, const struct version *v, void *state)
 {
 	struct pollfd p[2] = { { .fd = l->fd },
 		{ .fd = v->wait_fd(state), .events = POLLIN } };
+	/*
+	 * Whoever does not read sees a reset all the same, and an origin the
+	 * end, too: to a guest it comes behind what is still to be read.
+	 */
+	short over = l->is_origin ? POLLERR | POLLHUP | POLLRDHUP : POLLERR;
 
 	if (!l->is_ended && v->room(state) > 0)
 		p[0].events |= POLLIN;
 	if (l->out_at < l->out_len)
 		p[0].events |= POLLOUT;
-	/* Without either the end of it would be told again and again. */
-	if (p[0].events == 0)
-		p[0].fd = -1;
-	(void)poll(p, 2, timeout_of(l, v->next_ms(state)));
+	if (l->is_origin && !l->is_ended)
+		p[0].events |= POLLRDHUP;
+	if (poll(p, 2, timeout_of(l, v->next_ms(state))) <= 0 ||
+	    (p[0].events & POLLIN) != 0)
+		return true;
+	if (!l->is_ended && (p[0].revents & over) != 0)
+		return ended(l, v, state, true) != GOT_OVER;
+	/* A half-open end would be told again and again. */
+	if ((p[0].revents & POLLHUP) != 0)
+		(void)poll(NULL, 0, 5);
+	return true;
 }
 
 static bool
@@ -156,8 +169,9 @@ speak(struct link *l, const struct version *v, void *state)
 		if (got == GOT_OVER)
 			return;
 		/* All that was put is out: there may be more. */
-		if (got == GOT_NOTHING && (!has_put || l->out_len > 0))
-			await(l, v, state);
+		if (got == GOT_NOTHING && (!has_put || l->out_len > 0) &&
+		    !await(l, v, state))
+			return;
 	}
 }
 
