@@ -250,6 +250,13 @@ def next_is_served(s, origin, is_reused):
     equal(origin.count() - before, 0 if is_reused else 1, "new connections")
 
 
+def say_goodbye(origin):
+    """The last connection is not used again, and closed."""
+    peer = origin.peers[-1]
+    peer.send(h2.goaway(99))
+    until(lambda: peer.ended, 5, "the gate closes behind GOAWAY")
+
+
 @claim("a bad head is 502 bad-response, and nothing more is asked on its connection")
 def _():
     _, s, origin = world()
@@ -328,7 +335,7 @@ def _():
             status, _, got = ask(s, is_h2, "/next")
             equal(status, "200")
             lacks(got, POISON, what)
-            origin.peers[-1].send(h2.goaway(99))
+            say_goodbye(origin)
 
 
 @claim("GOAWAY: streams it names are answered, others are asked again elsewhere")
@@ -351,7 +358,7 @@ def _():
         contains(got, b"whole" if last else b"ok", fate)
         equal(origin.count() - before, 2 - last, f"{fate}: connections")
         next_is_served(s, origin, not last)
-        origin.peers[-1].send(h2.goaway(99))
+        say_goodbye(origin)
 
 
 @claim("a hostile origin costs the gate no memory that lasts")
