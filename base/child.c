@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,19 +44,36 @@ child_program_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-void
-child_init(struct child *c, int argc, char **argv)
+static void
+child_init_in(struct child *c, int root_fd, int argc, char **argv)
 {
 	if (argc != 3)
 		die("child", "started by hand; tapwardd starts this program");
 	log_init(child_program_name(argv[0]), log_level_from_env());
-	confine_enter(CHILD_FD_ROOT, child_parse_id(argv[1]),
+	confine_enter(root_fd, child_parse_id(argv[1]),
 	    child_parse_id(argv[2]));
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		die("child", "SIGPIPE: %s", strerror(errno));
 	*c = (struct child){ .base = event_base_new() };
 	if (c->base == NULL)
 		die("child", "no event loop");
+}
+
+void
+child_init(struct child *c, int argc, char **argv)
+{
+	child_init_in(c, CHILD_FD_ROOT, argc, argv);
+}
+
+void
+child_init_jailed(struct child *c, int argc, char **argv)
+{
+	/* Process 1 of its namespace: whoever starts it by hand is not. */
+	if (getpid() != 1)
+		die("child", "started by hand; tapwardd starts this program");
+	child_init_in(c, -1, argc, argv);
+	/* It was started by a descriptor, whose number it bears as a name. */
+	(void)prctl(PR_SET_NAME, child_program_name(argv[0]));
 }
 
 static void

@@ -55,6 +55,8 @@ struct child_spec {
  * with a peer socket names accept4 in its profile.
  */
 void child_init(struct child *c, int argc, char **argv);
+/* The same for one that its starter has put into a jail (base/jail.h). */
+void child_init_jailed(struct child *c, int argc, char **argv);
 /* arg is what handlers and callbacks of spec get. Returns an exit status. */
 int child_serve(struct child *c, const struct child_spec *spec, void *arg);
 void child_stop(struct child *c);

@@ -93,7 +93,7 @@ enum message_type {
 	MSG_COMPILED = 129, /* compile -> supervisor; fds: [the image] */
 
 	/* api -> supervisor (message_api.h) */
-	MSG_API_REQUEST = 144, /* fds: [policy text | netns | log sink] */
+	MSG_API_REQUEST = 144, /* fds: see enum api_op */
 	MSG_API_ANSWER = 145,  /* fds: [tap or namespace for attach] */
 	/* supervisor -> api; fds: control.sock, [metrics listener] */
 	MSG_API_LISTENER = 146,
@@ -104,6 +104,13 @@ enum message_type {
 	MSG_CA_MADE = 161,    /* fds: key and certificate; certificate */
 	MSG_ROOTS_MAKE = 162, /* fds: the host's CA bundle, PEM */
 	MSG_ROOTS_MADE = 163, /* fds: [the index, sealed] */
+
+	/* supervisor -> tapward-vm (message_vm.h) */
+	MSG_VM_SESSION = 176, /* fds: a stream socket */
+	MSG_VM_STOP = 178,
+	/* tapward-vm -> supervisor */
+	MSG_VM_STATE = 180,
+	MSG_VM_RECORD = 182,
 };
 
 #endif

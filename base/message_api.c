@@ -40,6 +40,15 @@ message_api_request_encode(struct wr *w, const struct message_api_request *m)
 	wr_u32(w, m->owner_uid);
 	wr_str16(w, m->ca);
 	wr_u32(w, m->ttl_s);
+	field_bool_write(w, m->is_tied);
+	wr_u8(w, m->driver);
+	field_bool_write(w, m->needs_kvm);
+	wr_u32(w, m->cpus);
+	wr_u32(w, m->memory_mib);
+	wr_u32(w, m->disk_mib);
+	wr_u32(w, m->max_duration_s);
+	wr_str16(w, m->image);
+	wr_str16(w, m->commit);
 	field_bool_write(w, m->in_netns);
 	field_bool_write(w, m->denied_only);
 	field_bool_write(w, m->follow);
@@ -59,6 +68,15 @@ message_api_request_decode(struct rd *r, struct message_api_request *ret)
 	m.owner_uid = rd_u32(r);
 	field_sandbox(r, m.ca, true);
 	m.ttl_s = rd_u32(r);
+	m.is_tied = field_bool(r);
+	m.driver = field_enum(r, VM_DRIVER_COUNT);
+	m.needs_kvm = field_bool(r);
+	m.cpus = rd_u32(r);
+	m.memory_mib = rd_u32(r);
+	m.disk_mib = rd_u32(r);
+	m.max_duration_s = rd_u32(r);
+	field_digest(r, m.image);
+	field_printable(r, m.commit, sizeof(m.commit));
 	m.in_netns = field_bool(r);
 	m.denied_only = field_bool(r);
 	m.follow = field_bool(r);
@@ -96,6 +114,13 @@ api_sandbox_encode(struct wr *w, const struct message_api_sandbox *m)
 	for (uint32_t i = 0; i < m->credential_count; i++) {
 		wr_str16(w, m->credentials[i].name);
 		wr_str16(w, m->credentials[i].placeholder);
+	}
+	field_bool_write(w, m->is_tied);
+	field_bool_write(w, m->has_vm);
+	if (m->has_vm) {
+		message_vm_state_encode(w, &m->vm.said);
+		wr_u32(w, (uint32_t)m->vm.pid);
+		wr_u8(w, m->vm.cgroup_version);
 	}
 }
 
@@ -159,6 +184,13 @@ api_sandbox_decode(struct rd *r, struct message_api_sandbox *m)
 
 		field_printable(r, c->name, sizeof(c->name));
 		field_printable(r, c->placeholder, sizeof(c->placeholder));
+	}
+	m->is_tied = field_bool(r);
+	m->has_vm = field_bool(r);
+	if (m->has_vm) {
+		(void)message_vm_state_decode(r, &m->vm.said);
+		m->vm.pid = api_pid(r);
+		m->vm.cgroup_version = field_enum(r, 3);
 	}
 }
 

@@ -8,6 +8,7 @@
 #define TAPWARD_BASE_MESSAGE_API_H
 
 #include "base/bytes.h"
+#include "base/message_vm.h"
 #include "base/names.h"
 #include "base/reason.h"
 
@@ -15,18 +16,24 @@
 enum api_op {
 	API_LIST,    /* everyone; pages, see api_page */
 	API_SHOW,    /* owner; answers a sandbox */
-	API_CREATE,  /* everyone; fds: policy text, [netns]; a sandbox */
+	API_CREATE,  /* everyone; fds: policy text, [netns | hold]; a sandbox */
 	API_REMOVE,  /* owner */
 	API_RELOAD,  /* owner; fds: policy text; a sandbox */
 	API_ATTACH,  /* owner; the answer brings the tap or the namespace */
 	API_LOG,     /* owner, without a name root; fds: sink */
 	API_METRICS, /* everyone; fds: sink */
 	API_STATUS,  /* everyone; a status */
+	API_VM_START, /* owner; fds: kernel, modules, root; a sandbox */
+	API_VM_STOP,  /* owner */
+	API_SESSION,  /* owner; the answer brings a stream, vmm/frame.h */
 	API_OP_COUNT
 };
 
 enum api_device { API_DEVICE_TAP, API_DEVICE_VETH, API_DEVICE_COUNT };
 
+/* Of a virtual machine when nothing else is asked for. */
+#define API_VM_CPUS 1
+#define API_VM_MEMORY_MIB 1024
 /* owner_uid of a request that leaves it to the peer's. */
 #define API_OWNER_PEER UINT32_MAX
 /* The policy's name in findings, audit and denials; printable ASCII. */
@@ -38,6 +45,9 @@ enum api_device { API_DEVICE_TAP, API_DEVICE_VETH, API_DEVICE_COUNT };
 /* Entries of one page of a list; more are asked for with `after`. */
 #define API_PAGE_MAX 256
 #define API_CREDENTIALS_MAX 16
+
+/* Files of API_VM_START, in their order. */
+enum api_vm_file { API_VM_KERNEL, API_VM_MODULES, API_VM_ROOT, API_VM_FILES };
 
 /*
  * Descriptors: the policy text is a sealed memfd (fd_memfd_sealed) of at most
@@ -63,6 +73,19 @@ struct message_api_request {
 	uint32_t owner_uid; /* of the tap; another than the peer: root only */
 	char ca[SANDBOX_NAME_SIZE]; /* "": its own */
 	uint32_t ttl_s;             /* 0: no end */
+	/*
+	 * It ends when the hold is closed, a pipe or socket that the caller
+	 * keeps the other end of, and when its virtual machine does.
+	 */
+	bool is_tied;
+	/* API_VM_START */
+	uint8_t driver; /* enum vm_driver */
+	bool needs_kvm;
+	uint32_t cpus, memory_mib, disk_mib;
+	uint32_t max_duration_s; /* 0: none */
+	char
+	    image[DIGEST_TEXT_SIZE]; /* what the caller says it starts; or "" */
+	char commit[VM_COMMIT_SIZE]; /* of the caller's repository; or "" */
 	/* API_ATTACH: the namespace instead of the tap */
 	bool in_netns;
 	/* API_LOG */
@@ -107,6 +130,12 @@ struct message_api_credential {
 	char placeholder[CREDENTIAL_NAME_SIZE]; /* what a guest may hold */
 };
 
+struct message_api_vm {
+	struct message_vm_state said;
+	int32_t pid;            /* of tapward-vm; 0 when it has ended */
+	uint8_t cgroup_version; /* that limits it; 0: none does */
+};
+
 struct message_api_sandbox {
 	char name[SANDBOX_NAME_SIZE];
 	uint8_t state;
@@ -132,6 +161,9 @@ struct message_api_sandbox {
 	uint64_t dropped[REASON_PACKET_COUNT];
 	uint32_t credential_count;
 	struct message_api_credential credentials[API_CREDENTIALS_MAX];
+	bool is_tied;
+	bool has_vm; /* there is one, or was */
+	struct message_api_vm vm;
 };
 
 /* What others of the group may see. */

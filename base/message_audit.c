@@ -17,6 +17,7 @@ static const char *const event_names[] = {
 	[AUDIT_PACKET] = "packet",
 	[AUDIT_LEASE] = "lease",
 	[AUDIT_LIFECYCLE] = "lifecycle",
+	[AUDIT_RUN] = "run",
 };
 
 static_assert(sizeof(event_names) / sizeof(event_names[0]) == AUDIT_EVENT_COUNT,

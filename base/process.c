@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/jail.h"
 
 /*
  * Descriptors wait here, above every number that the new program will see,
@@ -72,8 +74,9 @@ place_fds(const struct process_spec *spec, int null_fd)
 	for (unsigned int i = 0; i < count; i++) {
 		int from = i >= PROCESS_FD_FIRST
 		    ? spec->fds[i - PROCESS_FD_FIRST]
-		    : i == STDERR_FILENO ? err
-					 : -1;
+		    : i == STDERR_FILENO                     ? err
+		    : i == STDOUT_FILENO && spec->has_stdout ? spec->stdout_fd
+							     : -1;
 
 		parked[i] = park(from, null_fd);
 		if (parked[i] == -1)
@@ -124,15 +127,31 @@ strings(const char *const *v)
 	return u.execs;
 }
 
+/* In the child: "0" is the process that writes it. */
+static int
+join_cgroups(const struct process_spec *spec)
+{
+	for (unsigned int i = 0; i < spec->cgroup_count; i++)
+		if (write(spec->cgroup_fds[i], "0", 1) == -1)
+			return -errno;
+	return 0;
+}
+
 /* In the child. Returns only on failure: the -errno of the step. */
 static int
 become(const struct process_spec *spec)
 {
 	static char *no_env[] = { NULL };
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	/* By its descriptor, since a jail may not show its path. */
+	int program = open(spec->path, O_PATH | O_CLOEXEC);
+	char *const *env;
 	int rc;
 
-	if (null_fd == -1)
+	if (null_fd == -1 || program == -1)
+		return -errno;
+	program = fcntl(program, F_DUPFD_CLOEXEC, PARKING_FIRST);
+	if (program == -1)
 		return -errno;
 	reset_signals();
 	/* A signal of the parent's terminal is the parent's to pass on. */
@@ -140,13 +159,21 @@ become(const struct process_spec *spec)
 		return -errno;
 	if (spec->netns_fd != -1 && setns(spec->netns_fd, CLONE_NEWNET) == -1)
 		return -errno;
-	rc = place_fds(spec, null_fd);
+	rc = join_cgroups(spec);
+	if (rc == 0 && spec->jail != NULL)
+		rc = jail_enter(spec->jail);
+	if (rc == 0)
+		rc = place_fds(spec, null_fd);
 	if (rc == 0)
 		rc = set_limits(&spec->limits);
 	if (rc != 0)
 		return rc;
-	(void)execve(spec->path, strings(spec->argv),
-	    spec->env == NULL ? no_env : strings(spec->env));
+	env = spec->env == NULL ? no_env : strings(spec->env);
+	if (spec->jail == NULL)
+		(void)execve(spec->path, strings(spec->argv), env);
+	else
+		(void)execveat(program, "", strings(spec->argv), env,
+		    AT_EMPTY_PATH);
 	return -errno;
 }
 
@@ -161,9 +188,22 @@ run_child(const struct process_spec *spec, int report_fd)
 	_exit(127);
 }
 
-/* fork() with every signal blocked: no handler of ours runs in the child. */
+/*
+ * fork(), or for a jail one into new namespaces, which glibc has no call for.
+ * The child makes system calls only, so that the C library need not know.
+ */
 static pid_t
-fork_quietly(void)
+fork_into(bool has_jail)
+{
+	const unsigned long flags =
+	    SIGCHLD | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+
+	return has_jail ? (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0) : fork();
+}
+
+/* With every signal blocked: no handler of ours runs in the child. */
+static pid_t
+fork_quietly(bool has_jail)
 {
 	sigset_t all, before;
 	pid_t pid;
@@ -171,7 +211,7 @@ fork_quietly(void)
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid = fork();
+	pid = fork_into(has_jail);
 	saved = errno;
 	if (pid != 0)
 		(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -216,7 +256,7 @@ process_spawn(const struct process_spec *spec, pid_t *ret_pid, int *ret_pidfd)
 		return -errno;
 	report = pipe_fds[0];
 	report_child = pipe_fds[1];
-	pid = fork_quietly();
+	pid = fork_quietly(spec->jail != NULL);
 	if (pid == -1)
 		return -errno;
 	if (pid == 0)

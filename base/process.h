@@ -5,6 +5,7 @@
 #ifndef TAPWARD_BASE_PROCESS_H
 #define TAPWARD_BASE_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,8 @@ struct process_limits {
 	uint64_t nproc;
 };
 
+struct jail;
+
 struct process_spec {
 	const char *path;        /* of the program, from the root */
 	const char *const *argv; /* NULL-terminated; argv[0] included */
@@ -28,12 +31,23 @@ struct process_spec {
 	unsigned int fd_count;   /* at most PROCESS_FDS_MAX */
 	int netns_fd;            /* entered before exec; -1: stays */
 	int stderr_fd;           /* -1: inherited */
+	bool has_stdout;         /* stdout_fd is one; else /dev/null */
+	int stdout_fd;
 	struct process_limits limits;
+	/*
+	 * NULL: the root that we have. Else it is process 1 of a PID namespace
+	 * of its own, so that all it starts end with it, and sees only the
+	 * jail; the program itself may lie outside. IPC and host name are
+	 * its own, too.
+	 */
+	const struct jail *jail;
+	const int *cgroup_fds; /* cgroup.procs files that it joins; borrowed */
+	unsigned int cgroup_count;
 };
 
 /*
  * Starts it in a session of its own, in the folder "/", with no signal blocked
- * or ignored, standard input and output on /dev/null and every other
+ * or ignored, standard input on /dev/null, and every other
  * descriptor closed. RLIMIT_CORE is 0 always. Returns when exec has happened:
  * 0, or the -errno of the step that failed. The pidfd is the caller's, who
  * must not ignore SIGCHLD. No PDEATHSIG: it may outlive us.

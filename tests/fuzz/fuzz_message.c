@@ -21,6 +21,7 @@
 #include "base/message_gate.h"
 #include "base/message_lease.h"
 #include "base/message_recorder.h"
+#include "base/message_vm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,6 +76,9 @@ AGAIN(recorder_status)
 AGAIN(recorder_counters)
 AGAIN(api_request)
 AGAIN(api_event)
+AGAIN(vm_spec)
+AGAIN(vm_state)
+AGAIN(vm_record)
 
 static bool
 again_lease(struct rd *r, struct wr *w)
@@ -192,6 +196,9 @@ static again *const kinds[] = {
 	again_grant,
 	again_grants_whole,
 	again_recorder_counters,
+	again_vm_spec,
+	again_vm_state,
+	again_vm_record,
 };
 
 int
