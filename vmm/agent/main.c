@@ -3,6 +3,7 @@
  * brought (boot.h), then does what the host asks (serve.h) until it is told to
  * end. It trusts the host and nothing in the guest.
  *
+ * In the guest it is a program, too: --probe (probe.h), --connect (connect.h).
  * As an ordinary process, for tests: tapward-agent --serve-fd FD, with
  * --user USER and --workdir PATH; it ends when FD does.
  */
@@ -18,8 +19,10 @@
 
 #include "base/log.h"
 #include "vmm/agent/boot.h"
+#include "vmm/agent/connect.h"
 #include "vmm/agent/lines.h"
 #include "vmm/agent/port.h"
+#include "vmm/agent/probe.h"
 #include "vmm/agent/serve.h"
 
 /* Ends the guest, by one of the two ways that its machine has. */
@@ -110,6 +113,11 @@ main(int argc, char **argv)
 	log_init("tapward-agent", LOG_LEVEL_INFO);
 	if (getpid() == 1)
 		run_as_init();
+	if (argc > 2 && strcmp(argv[1], "--probe") == 0)
+		return probe_run(argc - 2, argv + 2);
+	if (argc == 3 && strcmp(argv[1], "--connect") == 0 &&
+	    lines_number(span_of(argv[2]), UINT16_MAX, &fd))
+		return connect_run((uint16_t)fd);
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'f' && !lines_number(span_of(optarg), 1023, &fd))
 			fd = 0;

@@ -1,0 +1,34 @@
+/*
+ * The API that Firecracker and Cloud Hypervisor serve on a Unix socket:
+ * HTTP/1.1 with JSON. One request for each connection, before the guest runs:
+ * what answers has read nothing of a guest yet. Blocks, with deadlines.
+ */
+#ifndef TAPWARD_VMM_MONITOR_API_H
+#define TAPWARD_VMM_MONITOR_API_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+
+/* How long a monitor may take to listen, and to answer one request. */
+#define MONITOR_API_LISTEN_MS 3000
+#define MONITOR_API_ANSWER_MS 3000
+
+/*
+ * Waits until somebody listens at path; ends early when the process of pidfd
+ * does. 0, -ETIMEDOUT, -ECHILD when it has ended, or -errno.
+ */
+int monitor_api_await(const char *path, int pidfd, struct err *err);
+/*
+ * Sends body (taken; NULL: none) and reads the answer. fd goes with it unless
+ * it is -1. 0 for an answer of 2xx; -EREMOTEIO with what the monitor says.
+ */
+struct monitor_call {
+	const char *socket;
+	const char *method, *path;
+	json_t *body;
+	int fd;
+};
+int monitor_api_call(const struct monitor_call *c, struct err *err);
+
+#endif

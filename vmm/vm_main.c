@@ -1,0 +1,210 @@
+/*
+ * tapward-vm: one virtual machine. Process 1 of its namespace, so that the
+ * monitor ends with it; it reads what the guest's agent and the owner's
+ * sessions send, and can do nothing but pass it on: sealed as soon as the
+ * monitor runs.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "vmm/machine.h"
+
+#define AREA "vm"
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+struct vm {
+	struct child child;
+	struct machine machine;
+	uint64_t generation; /* of the sandbox */
+	bool is_watched;
+};
+
+static void
+say_state(struct vm *vm)
+{
+	struct message_vm_state m;
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+	int rc;
+
+	/* Another that comes asks for it by coming. */
+	if (vm->child.supervisor == NULL)
+		return;
+	machine_describe(&vm->machine, &m);
+	message_vm_state_encode(&w, &m);
+	rc = chan_send(vm->child.supervisor, MSG_VM_STATE, 0, &w, NULL, 0);
+	if (rc != 0)
+		log_warn(AREA, "state not told: %s", strerror(-rc));
+}
+
+static void
+on_state(void *arg)
+{
+	struct vm *vm = arg;
+	const struct machine *m = &vm->machine;
+
+	log_info(AREA, "sandbox=%s state=%s%s%s", m->spec.name,
+	    vm_state_name((uint8_t)m->state), *m->text == '\0' ? "" : ": ",
+	    m->text);
+	say_state(vm);
+}
+
+static void
+on_over(void *arg)
+{
+	struct vm *vm = arg;
+
+	/* While the loop is there, which child_serve() frees. */
+	machine_done(&vm->machine);
+	child_stop(&vm->child);
+}
+
+/* Without a supervisor it is lost; its sandbox's requests are not. */
+static void
+on_record(const struct message_vm_record *r, void *arg)
+{
+	struct vm *vm = arg;
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+	int rc = -ENOTCONN;
+
+	message_vm_record_encode(&w, r);
+	if (vm->child.supervisor != NULL)
+		rc = chan_send(vm->child.supervisor, MSG_VM_RECORD, 0, &w, NULL,
+		    0);
+	if (rc != 0)
+		log_warn(AREA, "record lost: %s", strerror(-rc));
+}
+
+static const struct machine_owner owner = { on_state, on_record, on_over };
+
+static int
+on_session(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct vm *vm = arg;
+
+	(void)c;
+	machine_add_session(&vm->machine, steal_fd(&msg->fds[0]));
+	return 0;
+}
+
+static int
+on_stop(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct vm *vm = arg;
+
+	(void)c;
+	(void)msg;
+	machine_stop(&vm->machine);
+	return 0;
+}
+
+static const struct chan_rule rules[] = {
+	{ MSG_VM_SESSION, 0, 1, 1, on_session },
+	{ MSG_VM_STOP, 0, 0, 0, on_stop },
+};
+
+static void
+hello(struct message_hello *ret, void *arg)
+{
+	static const char role[] = "vm";
+	const struct vm *vm = arg;
+
+	memcpy(ret->role, role, sizeof(role));
+	memcpy(ret->sandbox, vm->machine.spec.name, sizeof(ret->sandbox));
+	ret->generation = vm->generation;
+}
+
+static void
+on_supervisor(struct child *c, bool adopted, void *arg)
+{
+	struct vm *vm = arg;
+
+	(void)c;
+	(void)adopted;
+	if (vm->is_watched) {
+		say_state(vm);
+		return;
+	}
+	vm->is_watched = true;
+	machine_watch(&vm->machine);
+}
+
+/* The guest goes on: its gate does, too. */
+static void
+on_supervisor_gone(struct child *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+}
+
+/* Beside what every program of ours may do (base/confine.c). */
+static const struct confine_call calls[] = {
+	{ "accept4", "a new supervisor" },
+	{ "poll", "does the monitor end?" },
+	{ "unlink", "kernel and initramfs, when they are loaded" },
+	{ "waitid", "how the monitor ended" },
+	{ "pidfd_send_signal", "the monitor's end" },
+	{ "connect", "the guest's vsock, a socket in the jail's /run" },
+};
+
+/* Nothing but a Unix socket can be made, and the jail's /run is all there is.
+ */
+static const struct confine_limited limited[] = {
+	{ "socket", 0, UINT32_MAX, AF_UNIX, "the guest's vsock" },
+};
+
+static const struct confine_profile profile = {
+	.program = "tapward-vm",
+	.calls = calls,
+	.call_count = COUNT(calls),
+	.limited = limited,
+	.limited_count = COUNT(limited),
+};
+
+static const struct child_spec spec = {
+	.profile = &profile,
+	.rules = rules,
+	.rule_count = COUNT(rules),
+	.hello = hello,
+	.on_supervisor = on_supervisor,
+	.on_supervisor_gone = on_supervisor_gone,
+};
+
+/* The sealed text that came with us: a generation, then the spec. */
+static void
+read_spec(struct message_vm_spec *ret, uint64_t *ret_generation)
+{
+	AUTO_FREE char *text = NULL;
+	size_t len;
+	struct rd r;
+	int rc = fd_read_all(VM_FD_SPEC, MESSAGE_SMALL_BYTES, &text, &len);
+
+	if (rc != 0)
+		die(AREA, "what to start: %s", strerror(-rc));
+	r = rd_init(text, len);
+	*ret_generation = rd_u64(&r);
+	if (message_vm_spec_decode(&r, ret) != 0 || !rd_done(&r))
+		die(AREA, "what to start is not to be understood");
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct vm vm;
+	struct message_vm_spec what;
+
+	child_init_jailed(&vm.child, argc, argv);
+	read_spec(&what, &vm.generation);
+	if (machine_init(&vm.machine, vm.child.base, &what, &owner, &vm) != 0)
+		die(AREA, "no memory");
+	machine_start(&vm.machine);
+	return child_serve(&vm.child, &spec, &vm);
+}
