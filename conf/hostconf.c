@@ -145,6 +145,15 @@ take_ceiling(struct hostconf_parse *p, struct span v)
 	return take_path(p->c->ceiling_file, sizeof(p->c->ceiling_file), v);
 }
 
+static const char *
+take_accelerator(struct hostconf_parse *p, struct span v)
+{
+	if (!span_is(v, "auto") && !span_is(v, "tcg"))
+		return "auto (KVM where it works), or tcg (never KVM)";
+	p->c->has_no_kvm = span_is(v, "tcg");
+	return NULL;
+}
+
 /* --- tables ----------------------------------------------------------------
  */
 
@@ -159,6 +168,7 @@ static const struct section_row sections[HOSTCONF_SECTIONS] = {
 	[HOSTCONF_CREDENTIAL] = { "credential", hostconf_open_credential,
 	    hostconf_finish_credential, true, true },
 	[HOSTCONF_LIMITS] = { "limits", NULL, NULL, false, true },
+	[HOSTCONF_VM] = { "vm", NULL, NULL, false, true },
 	[HOSTCONF_AUDIT] = { "audit", NULL, NULL, false, false },
 };
 
@@ -179,6 +189,7 @@ static const struct key_row keys[] = {
 	{ "host", HOSTCONF_ADDRESS, true, hostconf_take_ahost },
 	{ "range", HOSTCONF_ADDRESS, true, hostconf_take_range },
 	{ "policy", HOSTCONF_CEILING, false, take_ceiling },
+	{ "accelerator", HOSTCONF_VM, false, take_accelerator },
 	{ "kind", HOSTCONF_CREDENTIAL, false, hostconf_take_kind },
 	{ "value", HOSTCONF_CREDENTIAL, false, hostconf_take_value },
 	{ "host", HOSTCONF_CREDENTIAL, true, hostconf_take_chost },

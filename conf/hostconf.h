@@ -78,6 +78,8 @@ struct hostconf {
 	/* [credential NAME] */
 	struct hostconf_credential *credentials;
 	size_t credential_count;
+	/* [vm]: `accelerator = tcg`, for a host whose KVM does not work */
+	bool has_no_kvm;
 	/* [limits], by enum limit */
 	uint64_t limits[LIMIT_COUNT];
 };

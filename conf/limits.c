@@ -104,6 +104,17 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	    "of the host; each takes two uids at most, of 65,536" },
 	[LIMIT_SANDBOXES_PER_OWNER] = { "sandboxes-per-owner", UNIT_COUNT, 1024,
 	    1, 32768, "one user leaves room for others; root is not counted" },
+	[LIMIT_VM_CPUS] = { "vm-cpus", UNIT_COUNT, 4, 1, 64,
+	    "that one guest may ask for" },
+	[LIMIT_VM_MEMORY] = { "vm-memory", UNIT_BYTES, 8 * GIB, 128 * MIB,
+	    1024 * GIB, "that one guest may ask for; builds and browsers fit" },
+	[LIMIT_VM_DISK] = { "vm-disk", UNIT_BYTES, 64 * GIB, MIB, 16384 * GIB,
+	    "that one guest may ask for; taken as it is written" },
+	[LIMIT_VM_PROCESSES] = { "vm-processes", UNIT_COUNT, 512, 16, 32768,
+	    "threads of one monitor: one for each CPU and up to 64 each for "
+	    "the requests of its disks" },
+	[LIMIT_VM_CONSOLE] = { "vm-console", UNIT_BYTES, 64 * KIB, 4 * KIB,
+	    16 * MIB, "the last of what a guest prints while it boots" },
 };
 
 struct suffix {
@@ -113,6 +124,10 @@ struct suffix {
 
 static const struct suffix byte_suffixes[] = {
 	{ "", 1 },
+	/* as systemd.syntax(7) has them */
+	{ "K", KIB },
+	{ "M", MIB },
+	{ "G", GIB },
 	{ "KiB", KIB },
 	{ "MiB", MIB },
 	{ "GiB", GIB },

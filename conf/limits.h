@@ -51,6 +51,12 @@ enum limit {
 	/* of the host */
 	LIMIT_SANDBOXES,
 	LIMIT_SANDBOXES_PER_OWNER,
+	/* of one virtual machine */
+	LIMIT_VM_CPUS,
+	LIMIT_VM_MEMORY,
+	LIMIT_VM_DISK,
+	LIMIT_VM_PROCESSES,
+	LIMIT_VM_CONSOLE,
 	LIMIT_COUNT
 };
 

@@ -164,12 +164,26 @@ reconnect(void *arg, struct err *err)
 	return 0;
 }
 
+/* A guest that goes on; one that a command was waiting for goes with it. */
+static int
+find_vm(void *arg, struct err *err)
+{
+	struct sandbox *s = arg;
+	int rc = vm_adopt(s);
+
+	if (rc == 0 || s->state.is_tied == 0)
+		return 0;
+	(void)err_at(err, NULL, 0, "its virtual machine is gone");
+	return -ESRCH;
+}
+
 static const struct step adopt_steps[] = {
 	{ STEP_GATE, find_gate, NULL },
 	{ "packet log", find_packet_log, NULL },
 	{ "policy", load_policy, NULL },
 	{ "network", take_network, NULL },
 	{ "connections", reconnect, NULL },
+	{ "virtual machine", find_vm, NULL },
 };
 
 static const struct steps_plan adopt_plan = {
@@ -250,5 +264,7 @@ adopt_all(struct supervisor *sv)
 	supervisor_run_path(sv, path, "sandboxes");
 	(void)files_each(path, look_at, sv);
 	sweep_peers(sv);
+	sweep_disks(sv);
+	cgroup_host_sweep(&sv->cgroups);
 	link_ca_sweep(sv);
 }

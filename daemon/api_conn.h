@@ -14,8 +14,8 @@
 
 struct event;
 
-/* A namespace; a policy never comes as a descriptor. */
-#define API_CONN_FDS_MAX 1
+/* A namespace, or what a guest is started from; never a policy. */
+#define API_CONN_FDS_MAX 3
 
 enum api_conn_state {
 	API_CONN_READ,   /* head and body */

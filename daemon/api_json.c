@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "conf/policy.h"
 
@@ -137,6 +138,96 @@ api_take_ttl(const struct api_reading *rd, json_t *value)
 }
 
 static int
+api_take_tied(const struct api_reading *rd, json_t *value)
+{
+	rd->req->is_tied = json_is_true(value);
+	return 0;
+}
+
+static int
+api_take_driver(const struct api_reading *rd, json_t *value)
+{
+	if (vm_driver_find(json_string_value(value), &rd->req->driver))
+		return 0;
+	return err_at(rd->err, NULL, 0,
+	    "\"driver\" is \"qemu\", \"firecracker\" or "
+	    "\"cloud-hypervisor\"");
+}
+
+static int
+api_take_kvm(const struct api_reading *rd, json_t *value)
+{
+	rd->req->needs_kvm = json_is_true(value);
+	return 0;
+}
+
+static int
+api_take_cpus(const struct api_reading *rd, json_t *value)
+{
+	return api_take_number(rd, "cpus", value, VM_CPUS_MAX, &rd->req->cpus);
+}
+
+static int
+api_take_memory(const struct api_reading *rd, json_t *value)
+{
+	return api_take_number(rd, "memory_mib", value, VM_MEMORY_MAX_MIB,
+	    &rd->req->memory_mib);
+}
+
+static int
+api_take_disk(const struct api_reading *rd, json_t *value)
+{
+	return api_take_number(rd, "disk_mib", value, VM_DISK_MAX_MIB,
+	    &rd->req->disk_mib);
+}
+
+static int
+api_take_duration(const struct api_reading *rd, json_t *value)
+{
+	return api_take_number(rd, "max_duration", value, API_TTL_MAX_S,
+	    &rd->req->max_duration_s);
+}
+
+/* So many lower-case hexadecimal digits; the supervisor ends who sends less. */
+static int
+api_take_hex(const struct api_reading *rd, const char *key, json_t *value,
+    char *buf, size_t size)
+{
+	int rc = api_take_text(rd, key, value, buf, size);
+	size_t len = strlen(buf);
+	bool is_hex = rc == 0;
+
+	for (size_t i = 0; is_hex && i < len; i++)
+		is_hex = ascii_hex((uint8_t)buf[i]) != -1 &&
+		    ascii_lower((uint8_t)buf[i]) == (uint8_t)buf[i];
+	if (is_hex && (len == 64 || len == 40 || len == 0))
+		return 0;
+	buf[0] = '\0';
+	return err_at(rd->err, NULL, 0,
+	    "\"%s\" is a digest in lower-case "
+	    "hexadecimal",
+	    key);
+}
+
+static int
+api_take_image(const struct api_reading *rd, json_t *value)
+{
+	int rc = api_take_hex(rd, "image", value, rd->req->image,
+	    sizeof(rd->req->image));
+
+	if (rc != 0 || strlen(rd->req->image) != 40)
+		return rc;
+	return err_at(rd->err, NULL, 0, "\"image\" is a SHA-256");
+}
+
+static int
+api_take_commit(const struct api_reading *rd, json_t *value)
+{
+	return api_take_hex(rd, "commit", value, rd->req->commit,
+	    sizeof(rd->req->commit));
+}
+
+static int
 api_take_netns(const struct api_reading *rd, json_t *value)
 {
 	rd->req->in_netns = json_is_true(value);
@@ -169,6 +260,16 @@ static const struct api_member {
 	{ "policy_name", OP(API_CREATE) | OP(API_RELOAD), API_TYPE_STRING,
 	    api_take_policy_name },
 	{ "netns", OP(API_ATTACH), API_TYPE_BOOL, api_take_netns },
+	{ "tied", OP(API_CREATE), API_TYPE_BOOL, api_take_tied },
+	{ "driver", OP(API_VM_START), API_TYPE_STRING, api_take_driver },
+	{ "require_kvm", OP(API_VM_START), API_TYPE_BOOL, api_take_kvm },
+	{ "cpus", OP(API_VM_START), API_TYPE_INTEGER, api_take_cpus },
+	{ "memory_mib", OP(API_VM_START), API_TYPE_INTEGER, api_take_memory },
+	{ "disk_mib", OP(API_VM_START), API_TYPE_INTEGER, api_take_disk },
+	{ "image", OP(API_VM_START), API_TYPE_STRING, api_take_image },
+	{ "commit", OP(API_VM_START), API_TYPE_STRING, api_take_commit },
+	{ "max_duration", OP(API_VM_START), API_TYPE_INTEGER,
+	    api_take_duration },
 };
 
 static bool
@@ -320,12 +421,59 @@ api_json_dropped(const struct message_api_sandbox *s)
 	return all;
 }
 
+static json_t *
+api_json_lines(const char *text)
+{
+	json_t *all = json_array();
+	struct rd r = rd_span(span_of(text));
+
+	while (rd_left(&r) > 0) {
+		const uint8_t *end = memchr(r.at, '\n', r.left);
+		struct span line =
+		    rd_take(&r, end == NULL ? r.left : (size_t)(end - r.at));
+
+		rd_skip(&r, rd_left(&r) > 0 ? 1 : 0);
+		if (json_array_append_new(all,
+			json_stringn((const char *)line.ptr, line.len)) != 0)
+			break;
+	}
+	return all;
+}
+
+static const char *
+api_cgroup_name(uint8_t version)
+{
+	static const char *const names[] = { "none", "cgroup-v1", "cgroup-v2" };
+
+	return version < 3 ? names[version] : names[0];
+}
+
+/* What runs in it, how, and within which limits; null without one. */
+static json_t *
+api_json_vm(const struct message_api_sandbox *s)
+{
+	const struct message_vm_state *said = &s->vm.said;
+
+	if (!s->has_vm)
+		return json_null();
+	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s,"
+			 " s:s, s:o}",
+	    "state", vm_state_name(said->state), "driver",
+	    vm_driver_name(said->spec.driver), "accelerator",
+	    said->has_kvm ? "kvm" : "tcg", "cpus", (int)said->spec.cpus,
+	    "memory_mib", (int)said->spec.memory_mib, "disk_mib",
+	    (int)said->spec.disk_mib, "max_duration",
+	    (int)said->spec.max_duration_s, "pid", (int)s->vm.pid, "limits",
+	    api_cgroup_name(s->vm.cgroup_version), "image", said->spec.image,
+	    "reason", said->text, "console", api_json_lines(said->console));
+}
+
 json_t *
 api_json_sandbox(const struct message_api_sandbox *s)
 {
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o,"
 			 " s:o, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:i,"
-			 " s:o, s:o}",
+			 " s:o, s:o, s:b, s:o}",
 	    "name", s->name, "state", api_state_name(s->state), "kind",
 	    api_device_name(s->device), "owner", (json_int_t)s->owner_uid,
 	    "generation", (json_int_t)s->generation, "netns", s->netns,
@@ -339,7 +487,8 @@ api_json_sandbox(const struct message_api_sandbox *s)
 	    api_json_time(s->created_wall_ms), "ttl_end",
 	    api_json_time(s->ttl_end_wall_ms), "gate_pid", (int)s->gate_pid,
 	    "gate_restarts", (int)s->gate_restarts, "dropped",
-	    api_json_dropped(s), "credentials", api_json_credentials(s));
+	    api_json_dropped(s), "credentials", api_json_credentials(s), "tied",
+	    (int)s->is_tied, "vm", api_json_vm(s));
 }
 
 json_t *

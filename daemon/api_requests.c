@@ -2,8 +2,7 @@
  * Requests of local users. tapward-api is trusted to say who asks, and with
  * nothing else: each field and each descriptor is judged here.
  */
-#include "daemon/api_requests.h"
-#include "daemon/counters.h"
+#include "daemon/api_requests_private.h"
 
 #include <errno.h>
 #include <linux/nsfs.h>
@@ -16,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "daemon/counters.h"
 #include "daemon/jobs.h"
 #include "daemon/link_api.h"
 #include "daemon/link_recorder.h"
@@ -25,24 +25,15 @@
 #define TAPWARD_VERSION "0.1.0"
 #endif
 
-/* One request while it is looked at. */
-struct request {
-	struct supervisor *sv;
-	const struct message_api_request *m;
-	struct sandbox_request to;
-	int *fds;
-	unsigned int fd_count;
-	struct sandbox *sandbox; /* for ops that need one */
-};
-
-static void
-refuse(const struct request *r, enum api_result result, const char *text)
+void
+request_refuse(const struct request *r, enum api_result result,
+    const char *text)
 {
 	link_api_refuse(r->sv, &r->to, result, text);
 }
 
-static void
-answer_ok(const struct request *r, int fd)
+void
+request_answer_ok(const struct request *r, int fd)
 {
 	const struct message_api_answer a = { .result = API_OK, .text = "" };
 
@@ -120,7 +111,7 @@ do_list(struct request *r)
 	size_t n, first = 0;
 
 	if (all == NULL) {
-		refuse(r, API_FAILED, "out of memory");
+		request_refuse(r, API_FAILED, "out of memory");
 		return;
 	}
 	n = fill_all(r->sv, all);
@@ -147,17 +138,18 @@ check_text(const struct request *r)
 
 	if (r->fd_count < 1 || !fd_is_sealed(r->fds[0]) ||
 	    fstat(r->fds[0], &st) == -1) {
-		refuse(r, API_INVALID, "no policy came with the request");
+		request_refuse(r, API_INVALID,
+		    "no policy came with the request");
 		return false;
 	}
 	if (st.st_size > POLICY_TEXT_MAX_BYTES) {
-		refuse(r, API_INVALID,
+		request_refuse(r, API_INVALID,
 		    "the policy is larger than 256 KiB; make it smaller, or "
 		    "put long lists of hosts into the host's ceiling");
 		return false;
 	}
 	if (r->m->display_name[0] == '\0') {
-		refuse(r, API_INVALID, "the policy has no name");
+		request_refuse(r, API_INVALID, "the policy has no name");
 		return false;
 	}
 	return true;
@@ -182,20 +174,20 @@ check_room(const struct request *r)
 	const uint64_t *limits = sv->config->host->limits;
 
 	if (sandbox_find(sv, r->m->name) != NULL) {
-		refuse(r, API_EXISTS,
+		request_refuse(r, API_EXISTS,
 		    "a sandbox of this name exists; choose another, or end it "
 		    "with tapward rm");
 		return false;
 	}
 	if (sv->sandbox_count >= limits[LIMIT_SANDBOXES]) {
-		refuse(r, API_LIMIT,
+		request_refuse(r, API_LIMIT,
 		    "this host has as many sandboxes as [limits] sandboxes "
 		    "allows; end one first");
 		return false;
 	}
 	if (r->m->peer_uid != 0 &&
 	    count_of(sv, r->m->peer_uid) >= limits[LIMIT_SANDBOXES_PER_OWNER]) {
-		refuse(r, API_LIMIT,
+		request_refuse(r, API_LIMIT,
 		    "you have as many sandboxes as [limits] "
 		    "sandboxes-per-owner allows; end one first");
 		return false;
@@ -218,12 +210,12 @@ check_ca(const struct request *r)
 		if (strcmp(s->state.ca_id, id) != 0)
 			continue;
 		if (s->state.owner_uid != r->m->peer_uid) {
-			refuse(r, API_FORBIDDEN,
+			request_refuse(r, API_FORBIDDEN,
 			    "this CA is another user's; choose another --ca");
 			return false;
 		}
 		if (r->m->ca[0] == '\0') {
-			refuse(r, API_EXISTS,
+			request_refuse(r, API_EXISTS,
 			    "another sandbox has a CA of this name; choose "
 			    "another name, or share it with --ca");
 			return false;
@@ -238,7 +230,8 @@ check_owner(const struct request *r)
 	if (r->m->owner_uid == API_OWNER_PEER ||
 	    r->m->owner_uid == r->m->peer_uid || r->m->peer_uid == 0)
 		return true;
-	refuse(r, API_FORBIDDEN, "only root may make a tap for another user");
+	request_refuse(r, API_FORBIDDEN,
+	    "only root may make a tap for another user");
 	return false;
 }
 
@@ -278,51 +271,71 @@ check_netns(const struct request *r)
 	uid_t owner = (uid_t)-1; /* nobody's */
 
 	if (r->m->device != API_DEVICE_VETH) {
-		if (r->fd_count == 1)
+		if (r->fd_count == 1 || r->m->is_tied)
 			return true;
-		refuse(r, API_INVALID, "--netns is for --device veth");
+		request_refuse(r, API_INVALID, "--netns is for --device veth");
 		return false;
 	}
 	if (r->fd_count != 2 || netns_inode(r->fds[1], &inode) != 0) {
-		refuse(r, API_INVALID,
+		request_refuse(r, API_INVALID,
 		    "--device veth needs the network namespace of the guest; "
 		    "name it with --netns");
 		return false;
 	}
 	if (is_ours(r->sv, inode)) {
-		refuse(r, API_FORBIDDEN,
+		request_refuse(r, API_FORBIDDEN,
 		    "this is the namespace of the host or of a sandbox; make "
 		    "one for the guest");
 		return false;
 	}
 	if (r->m->peer_uid != 0 &&
 	    (netns_owner(r->fds[1], &owner) != 0 || owner != r->m->peer_uid)) {
-		refuse(r, API_FORBIDDEN,
+		request_refuse(r, API_FORBIDDEN,
 		    "this namespace is not yours; only root may use others'");
 		return false;
 	}
 	return true;
 }
 
+/* What a caller keeps the other end of; only a tap can be tied. */
+static bool
+check_hold(const struct request *r)
+{
+	struct stat st;
+
+	if (!r->m->is_tied)
+		return true;
+	if (r->m->device == API_DEVICE_TAP && r->fd_count == 2 &&
+	    fstat(r->fds[1], &st) == 0 &&
+	    (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		return true;
+	request_refuse(r, API_INVALID,
+	    "a tied sandbox has a tap, and comes with a pipe or socket that "
+	    "the caller holds");
+	return false;
+}
+
 static void
 do_create(struct request *r)
 {
-	struct create_fds fds = { -1, -1 };
+	struct create_fds fds = { -1, -1, -1 };
 
 	if (r->m->name[0] == '\0') {
-		refuse(r, API_INVALID, "a sandbox needs a name");
+		request_refuse(r, API_INVALID, "a sandbox needs a name");
 		return;
 	}
 	if (!r->sv->is_serving) {
-		refuse(r, API_UNAVAILABLE, "tapwardd is starting; try again");
+		request_refuse(r, API_UNAVAILABLE,
+		    "tapwardd is starting; try again");
 		return;
 	}
 	if (!check_text(r) || !check_room(r) || !check_ca(r) ||
-	    !check_owner(r) || !check_netns(r))
+	    !check_owner(r) || !check_hold(r) || !check_netns(r))
 		return;
 	fds.text = steal_fd(&r->fds[0]);
 	if (r->fd_count == 2)
-		fds.netns = steal_fd(&r->fds[1]);
+		*(r->m->is_tied ? &fds.hold : &fds.netns) =
+		    steal_fd(&r->fds[1]);
 	create_start(r->sv, r->m, &r->to, &fds);
 }
 
@@ -330,11 +343,11 @@ static void
 do_remove(struct request *r)
 {
 	if (r->sandbox->phase == SANDBOX_CREATING) {
-		refuse(r, API_UNAVAILABLE, "it is still being made");
+		request_refuse(r, API_UNAVAILABLE, "it is still being made");
 		return;
 	}
 	remove_sandbox(r->sandbox, "removed");
-	answer_ok(r, -1);
+	request_answer_ok(r, -1);
 }
 
 static void
@@ -346,7 +359,7 @@ do_reload(struct request *r)
 	if (r->sandbox->phase != SANDBOX_RESTARTING &&
 	    (r->sandbox->phase != SANDBOX_RUNNING ||
 		r->sandbox->job.is_running)) {
-		refuse(r, API_UNAVAILABLE,
+		request_refuse(r, API_UNAVAILABLE,
 		    "something else is being done to it; try again");
 		return;
 	}
@@ -361,21 +374,22 @@ do_attach(struct request *r)
 	int rc;
 
 	if (r->m->in_netns) {
-		answer_ok(r, sandbox_net_fd(s->net));
+		request_answer_ok(r, sandbox_net_fd(s->net));
 		return;
 	}
 	if (s->state.device != API_DEVICE_TAP) {
-		refuse(r, API_INVALID, "it has a veth, and no tap to attach");
+		request_refuse(r, API_INVALID,
+		    "it has a veth, and no tap to attach");
 		return;
 	}
 	rc = sandbox_net_open_tap(s->net, 0, &fd);
 	if (rc == -EBUSY)
-		refuse(r, API_EXISTS,
+		request_refuse(r, API_EXISTS,
 		    "its tap is attached already; a tap has one owner");
 	else if (rc != 0)
-		refuse(r, API_FAILED, strerror(-rc));
+		request_refuse(r, API_FAILED, strerror(-rc));
 	else
-		answer_ok(r, fd);
+		request_answer_ok(r, fd);
 }
 
 /* A descriptor that lines can be written to as they are taken. */
@@ -387,7 +401,8 @@ check_sink(const struct request *r)
 	if (r->fd_count == 1 && fstat(r->fds[0], &st) == 0 &&
 	    (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return true;
-	refuse(r, API_INVALID, "no pipe or socket came with the request");
+	request_refuse(r, API_INVALID,
+	    "no pipe or socket came with the request");
 	return false;
 }
 
@@ -395,9 +410,9 @@ static void
 hand_over(const struct request *r, int rc)
 {
 	if (rc == 0)
-		answer_ok(r, -1);
+		request_answer_ok(r, -1);
 	else
-		refuse(r, API_UNAVAILABLE,
+		request_refuse(r, API_UNAVAILABLE,
 		    "the recorder is being restarted; try again");
 }
 
@@ -497,6 +512,9 @@ static const struct {
 	[API_LOG] = { do_log, false },
 	[API_METRICS] = { do_metrics, false },
 	[API_STATUS] = { do_status, false },
+	[API_VM_START] = { request_vm_start, true },
+	[API_VM_STOP] = { request_vm_stop, true },
+	[API_SESSION] = { request_session, true },
 };
 
 /* Finds it and checks that the peer may; refuses otherwise. */
@@ -505,17 +523,17 @@ find_for_peer(struct request *r)
 {
 	r->sandbox = sandbox_find(r->sv, r->m->name);
 	if (r->sandbox == NULL) {
-		refuse(r, API_NOT_FOUND,
+		request_refuse(r, API_NOT_FOUND,
 		    "there is no such sandbox; tapward list shows all");
 		return false;
 	}
 	if (!api_may(&r->sandbox->state, r->m->peer_uid)) {
-		refuse(r, API_FORBIDDEN,
+		request_refuse(r, API_FORBIDDEN,
 		    "it is another user's; only its owner and root may");
 		return false;
 	}
 	if (r->sandbox->net == NULL || r->sandbox->phase == SANDBOX_CREATING) {
-		refuse(r, API_UNAVAILABLE, "it is still being made");
+		request_refuse(r, API_UNAVAILABLE, "it is still being made");
 		return false;
 	}
 	return true;
@@ -529,7 +547,7 @@ may_read_log(struct request *r)
 		return true;
 	if (r->m->name[0] != '\0')
 		return find_for_peer(r);
-	refuse(r, API_FORBIDDEN,
+	request_refuse(r, API_FORBIDDEN,
 	    "only root may read the log of all; name a sandbox of yours");
 	return false;
 }

@@ -29,6 +29,9 @@ static const struct api_route_row {
 	{ "DELETE", "/v1/sandboxes/{}", { API_REMOVE, false, false } },
 	{ "PUT", "/v1/sandboxes/{}/policy", { API_RELOAD, false, true } },
 	{ "POST", "/v1/sandboxes/{}/attach", { API_ATTACH, false, true } },
+	{ "PUT", "/v1/sandboxes/{}/vm", { API_VM_START, false, true } },
+	{ "DELETE", "/v1/sandboxes/{}/vm", { API_VM_STOP, false, false } },
+	{ "POST", "/v1/sandboxes/{}/session", { API_SESSION, false, false } },
 	{ "GET", "/v1/sandboxes/{}/log", { API_LOG, false, false } },
 	{ "GET", "/v1/log", { API_LOG, false, false } },
 	{ "GET", "/v1/status", { API_STATUS, false, false } },
@@ -159,7 +162,7 @@ static int
 api_pass_on(struct api_conn *c, const struct api_body *body, struct err *err)
 {
 	AUTO_CLOSE int extra = -1;
-	int fds[2];
+	int fds[1 + API_CONN_FDS_MAX];
 	unsigned int n = 0;
 	int rc = 0;
 
@@ -178,6 +181,9 @@ api_pass_on(struct api_conn *c, const struct api_body *body, struct err *err)
 		fds[n++] = extra;
 	if (c->request.op == API_CREATE && c->fd_count > 0)
 		fds[n++] = c->fds[0];
+	for (unsigned int i = 0;
+	     c->request.op == API_VM_START && i < c->fd_count; i++)
+		fds[n++] = c->fds[i];
 	rc = api_send_request(c, fds, n);
 	return rc == 0 ? 0 : err_os(err, rc, "the supervisor");
 }
@@ -224,7 +230,9 @@ api_route(struct api_conn *c)
 
 	c->request = (struct message_api_request){ .peer_uid = c->uid,
 		.peer_gid = c->gid,
-		.owner_uid = API_OWNER_PEER };
+		.owner_uid = API_OWNER_PEER,
+		.cpus = API_VM_CPUS,
+		.memory_mib = API_VM_MEMORY_MIB };
 	if (http_request_parse((struct span){ c->in, c->head_len }, &http) !=
 	    HTTP_OK) {
 		api_conn_refuse(c, 400, "the request is not one we take",

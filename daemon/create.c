@@ -347,6 +347,7 @@ fill_state(struct sandbox *s, const struct message_api_request *m)
 	st->device = m->device;
 	st->owner_uid = m->peer_uid;
 	st->owner_gid = m->peer_gid;
+	st->is_tied = m->is_tied ? 1 : 0;
 	st->tap_owner_uid =
 	    m->owner_uid == API_OWNER_PEER ? m->peer_uid : m->owner_uid;
 	(void)snprintf(st->ca_id, sizeof(st->ca_id), "%s",
@@ -378,6 +379,7 @@ create_start(struct supervisor *sv, const struct message_api_request *m,
 	s->phase = SANDBOX_CREATING;
 	s->policy.text_fd = steal_fd(&fds->text);
 	s->guest_ns_fd = steal_fd(&fds->netns);
+	s->hold_fd = steal_fd(&fds->hold);
 	fill_state(s, m);
 	sv->creating++;
 	rc = steps_start(&s->job, &create_plan, sv->base, on_done, s);

@@ -35,10 +35,12 @@ static const struct {
 	{ BASE_RUN, "/service", 0700 },
 	/* owners read their sandbox's CA through it */
 	{ BASE_RUN, "/sandboxes", 0711 },
+	{ BASE_RUN, "/jail", 0755 },
 	{ BASE_RUN, "/root", 0755 },
 	{ BASE_RUN, "/root/dev", 0755 },
 	{ BASE_STATE, "", 0700 },
 	{ BASE_STATE, "/ca", 0700 },
+	{ BASE_STATE, "/vm", 0700 },
 	{ BASE_LOG, "", 0750 },
 };
 

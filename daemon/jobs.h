@@ -23,6 +23,7 @@
 struct create_fds {
 	int text;
 	int netns; /* -1: none */
+	int hold;  /* of a tied one; -1: none */
 };
 /*
  * Makes a sandbox; the request is answered when it is done. Everything about

@@ -137,7 +137,7 @@ on_request(struct chan *c, struct chan_msg *msg, void *arg)
 
 static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
-	{ MSG_API_REQUEST, MESSAGE_SMALL_BYTES, 0, 2, on_request },
+	{ MSG_API_REQUEST, MESSAGE_SMALL_BYTES, 0, API_VM_FILES, on_request },
 };
 
 static void

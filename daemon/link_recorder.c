@@ -146,6 +146,61 @@ link_recorder_event(struct supervisor *sv, const struct sandbox *s,
 		    what);
 }
 
+/* argv with blanks between; what would be read as one is quoted. */
+static void
+write_command(struct wr *w, const struct message_vm_record *r)
+{
+	for (size_t i = 0; i < r->command.len; i++) {
+		uint8_t c = r->command.ptr[i];
+		bool is_last = i + 1 == r->command.len;
+
+		if (c == '\0' && !is_last)
+			wr_u8(w, ' ');
+		else if (c == ' ' || c == '\\')
+			wr_fmt(w, "\\%c", c);
+		else if (c != '\0')
+			wr_u8(w, c);
+	}
+}
+
+void
+link_recorder_run(const struct sandbox *s, const struct message_vm_spec *spec,
+    const struct message_vm_record *r)
+{
+	static const char *const verbs[VM_RECORD_KINDS] = {
+		[VM_RECORD_EXEC] = "exec",
+		[VM_RECORD_PUT] = "put",
+		[VM_RECORD_GET] = "get",
+	};
+	struct message_recorder_event m = {
+		.about = about(s),
+		.record = audit_record_init(AUDIT_RUN),
+	};
+	uint8_t command[2 * VM_RECORD_COMMAND_MAX], detail[AUDIT_DETAIL_MAX];
+	struct wr c = wr_init(command, sizeof(command));
+	struct wr d = wr_init(detail, sizeof(detail));
+	uint8_t buf[2 * MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	write_command(&c, r);
+	wr_fmt(&d, "%s", r->how);
+	if (spec->image[0] != '\0')
+		wr_fmt(&d, "; image %s", spec->image);
+	if (spec->commit[0] != '\0')
+		wr_fmt(&d, "; commit %s", spec->commit);
+	m.record.verdict = ACTION_ALLOW;
+	m.record.method = span_of(verbs[r->kind]);
+	m.record.path = (struct span){ command, c.len };
+	m.record.ms = r->ms;
+	m.record.up = r->up;
+	m.record.down = r->down;
+	m.record.detail = (struct span){ detail, d.len };
+	message_recorder_event_encode(&w, &m);
+	if (service_tell(recorder_of(s->sv), MSG_RECORDER_EVENT, &w, NULL, 0) !=
+	    0)
+		log_warn("recorder", "down: a command is not in the audit log");
+}
+
 int
 link_recorder_read(struct supervisor *sv,
     const struct message_recorder_read *wanted, int sink)

@@ -5,6 +5,7 @@
 #define TAPWARD_DAEMON_LINK_RECORDER_H
 
 #include "base/message_recorder.h"
+#include "base/message_vm.h"
 #include "daemon/service.h"
 
 struct sandbox;
@@ -30,6 +31,9 @@ int link_recorder_counters(const struct sandbox *s, enum recorder_counters kind,
 void link_recorder_event(struct supervisor *sv, const struct sandbox *s,
     const char *what, enum reason reason);
 /* sink is borrowed. */
+/* A command or a copy in its virtual machine. */
+void link_recorder_run(const struct sandbox *s,
+    const struct message_vm_spec *spec, const struct message_vm_record *r);
 int link_recorder_read(struct supervisor *sv,
     const struct message_recorder_read *wanted, int sink);
 int link_recorder_metrics(struct supervisor *sv, int sink);

@@ -173,10 +173,23 @@ make_env(char buf[ENV_MAX][128], const char *ret_env[ENV_MAX + 1])
 	ret_env[n] = NULL;
 }
 
+/* In the order of enum child_fd, then those of this program alone. */
+static void
+fill_fds(const struct proc *p, int chan_fd, int peer_fd,
+    int ret[PROCESS_FDS_MAX])
+{
+	assert(CHILD_FD_COUNT + p->spec.more_count <= PROCESS_FDS_MAX);
+	ret[0] = chan_fd;
+	ret[1] = p->spec.root_fd;
+	ret[2] = peer_fd;
+	for (unsigned int i = 0; i < p->spec.more_count; i++)
+		ret[CHILD_FD_COUNT + i] = p->spec.more_fds[i];
+}
+
 static int
 spawn(struct proc *p, int chan_fd, int peer_fd)
 {
-	const int fds[CHILD_FD_COUNT] = { chan_fd, p->spec.root_fd, peer_fd };
+	int fds[PROCESS_FDS_MAX];
 	char path[512], id[16], env_buf[ENV_MAX][128];
 	const char *env[ENV_MAX + 1];
 	const char *const argv[] = { path, id, id, NULL };
@@ -185,15 +198,19 @@ spawn(struct proc *p, int chan_fd, int peer_fd)
 		.argv = argv,
 		.env = env,
 		.fds = fds,
-		.fd_count = CHILD_FD_COUNT,
+		.fd_count = CHILD_FD_COUNT + p->spec.more_count,
 		.netns_fd = p->spec.netns_fd,
 		.stderr_fd = -1,
 		.limits = p->spec.limits,
+		.jail = p->spec.jail,
+		.cgroup_fds = p->spec.cgroup_fds,
+		.cgroup_count = p->spec.cgroup_count,
 	};
 	int rc = paths_libexec(p->spec.program, path, sizeof(path));
 
 	if (rc != 0)
 		return rc;
+	fill_fds(p, chan_fd, peer_fd, fds);
 	(void)snprintf(id, sizeof(id), "%u", p->uid);
 	make_env(env_buf, env);
 	return process_spawn(&spec, &p->pid, &p->pidfd);

@@ -25,6 +25,12 @@ struct proc_spec {
 	int netns_fd;          /* -1: the host's */
 	const char *peer_path; /* its socket for later; NULL: none */
 	struct process_limits limits;
+	/* Of process_spec; for proc_start() only. */
+	const struct jail *jail;
+	const int *cgroup_fds;
+	unsigned int cgroup_count;
+	const int *more_fds; /* behind those of every child; -1: /dev/null */
+	unsigned int more_count;
 	/*
 	 * What it may send; borrowed for the life of the process. The first
 	 * row is PROC_HELLO_RULE. Handlers get the struct proc as argument.

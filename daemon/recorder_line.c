@@ -81,7 +81,8 @@ write_where(struct json *j, const struct audit_record *r)
 static void
 write_traffic(struct json *j, const struct audit_record *r)
 {
-	bool counts = r->event == AUDIT_CONNECT || r->event == AUDIT_REQUEST;
+	bool counts = r->event == AUDIT_CONNECT || r->event == AUDIT_REQUEST ||
+	    r->event == AUDIT_RUN;
 
 	if (r->status != 0)
 		json_u64(j, "status", r->status);

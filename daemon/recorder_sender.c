@@ -173,11 +173,13 @@ on_audit(struct chan *c, struct chan_msg *msg, void *arg)
 
 	(void)c;
 	/*
-	 * Life cycles are the supervisor's, on its own channel; a sender may
-	 * only own up to what it lost.
+	 * Life cycles and commands are the supervisor's, on its own channel; a
+	 * sender may only own up to what it lost.
 	 */
-	if (rc == 0 && record.event == AUDIT_LIFECYCLE &&
-	    record.reason != REASON_AUDIT_UNAVAILABLE)
+	if (rc == 0 &&
+	    (record.event == AUDIT_RUN ||
+		(record.event == AUDIT_LIFECYCLE &&
+		    record.reason != REASON_AUDIT_UNAVAILABLE)))
 		rc = -EBADMSG;
 	if (rc == 0)
 		sender_record(s, &record);

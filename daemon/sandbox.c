@@ -46,6 +46,7 @@ sandbox_add(struct supervisor *sv, const char *name)
 	s->next = POLICY_SET_NONE;
 	s->wires = WIRES_NONE;
 	s->guest_ns_fd = -1;
+	s->hold_fd = -1;
 	s->nflog_fd = -1;
 	s->waiting.text_fd = -1;
 	s->retry_ms = JOB_RETRY_MIN_MS;
@@ -71,12 +72,14 @@ sandbox_discard(struct sandbox *s)
 	free_event(&s->ruleset_event);
 	free_event(&s->ttl_event);
 	free_event(&s->count_event);
+	free_event(&s->hold_event);
 	free_event(&s->retry);
 	free_event(&s->gate_late);
 	wires_close(&s->wires);
 	policy_set_done(&s->policy);
 	policy_set_done(&s->next);
 	fd_close(&s->guest_ns_fd);
+	fd_close(&s->hold_fd);
 	fd_close(&s->nflog_fd);
 	fd_close(&s->waiting.text_fd);
 	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++)
@@ -90,6 +93,9 @@ sandbox_discard(struct sandbox *s)
 void
 sandbox_free(struct sandbox *s)
 {
+	/* First of all: the guest stops sending. */
+	vm_free(s->vm);
+	s->vm = NULL;
 	for (size_t i = create_step_count; i > 0; i--)
 		if (create_steps[i - 1].undo != NULL)
 			create_steps[i - 1].undo(s);
@@ -99,6 +105,7 @@ sandbox_free(struct sandbox *s)
 void
 sandbox_leave(struct sandbox *s)
 {
+	vm_leave(s->vm);
 	gate_leave(s->gate);
 	sandbox_net_forget(s->net);
 	sandbox_discard(s);
@@ -194,6 +201,32 @@ on_network(evutil_socket_t fd, short what, void *arg)
 		sandbox_say(s, device_word(ev.state));
 }
 
+static void
+on_hold(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *s = arg;
+	uint8_t buf[64];
+
+	(void)what;
+	if (read(fd, buf, sizeof(buf)) > 0)
+		return;
+	free_event(&s->hold_event);
+	remove_sandbox(s, "ended: the command that it was made for has ended");
+}
+
+/* Of a tied sandbox, while the supervisor that made it lives. */
+static int
+watch_hold(struct sandbox *s)
+{
+	if (s->hold_fd == -1)
+		return 0;
+	s->hold_event = event_new(s->sv->base, s->hold_fd, EV_READ | EV_PERSIST,
+	    on_hold, s);
+	return s->hold_event == NULL || event_add(s->hold_event, NULL) == -1
+	    ? -ENOMEM
+	    : 0;
+}
+
 static int
 watch_fd(struct sandbox *s, int fd, struct event **ret)
 {
@@ -251,6 +284,8 @@ sandbox_watch(struct sandbox *s)
 		    &s->ruleset_event);
 	if (rc == 0)
 		rc = counters_watch(s);
+	if (rc == 0)
+		rc = watch_hold(s);
 	return rc == 0 ? watch_ttl(s) : rc;
 }
 
@@ -313,6 +348,17 @@ describe_network(const struct sandbox *s, struct message_api_sandbox *ret)
 	ret->proxy_port = plan->proxy_port;
 }
 
+/* The one that runs, or else how the last one ended. */
+static void
+describe_vm(const struct sandbox *s, struct message_api_sandbox *ret)
+{
+	ret->has_vm = s->vm != NULL || s->had_vm;
+	if (s->vm != NULL)
+		vm_describe(s->vm, &ret->vm);
+	else if (s->had_vm)
+		ret->vm.said = s->vm_last;
+}
+
 static enum api_state
 api_state_of(const struct sandbox *s)
 {
@@ -339,6 +385,8 @@ sandbox_describe(const struct sandbox *s, struct message_api_sandbox *ret)
 	memcpy(ret->name, st->name, sizeof(ret->name));
 	memcpy(ret->ca_id, st->ca_id, sizeof(ret->ca_id));
 	memcpy(ret->dropped, s->dropped, sizeof(ret->dropped));
+	ret->is_tied = st->is_tied != 0;
+	describe_vm(s, ret);
 	sandbox_path(s, "ca.pem", ret->ca, sizeof(ret->ca));
 	describe_network(s, ret);
 	describe_policy(s, ret);

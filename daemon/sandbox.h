@@ -17,6 +17,7 @@
 #include "daemon/policy_set.h"
 #include "daemon/state.h"
 #include "daemon/steps.h"
+#include "daemon/vm.h"
 #include "daemon/wires.h"
 #include "netfilter/sandbox_net.h"
 
@@ -62,6 +63,12 @@ struct sandbox {
 	uint64_t dropped[REASON_PACKET_COUNT];      /* as last read */
 	uint64_t dropped_told[REASON_PACKET_COUNT]; /* to the recorder */
 	bool is_dropped_settled;                    /* and told twice */
+
+	struct vm *vm; /* NULL: none runs in it */
+	bool had_vm;   /* vm_last says how the one before ended */
+	struct message_vm_state vm_last;
+	int hold_fd; /* of a tied one, until a supervisor has to end; or -1 */
+	struct event *hold_event;
 
 	struct steps job;
 	struct sandbox_request request;

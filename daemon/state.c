@@ -12,7 +12,7 @@
 
 #include "base/ascii.h"
 
-#define STATE_MAGIC "tapward-state 1"
+#define STATE_MAGIC "tapward-state 2"
 
 enum kind {
 	KIND_U8,
@@ -52,6 +52,7 @@ static const struct field fields[] = {
 	FIELD("created", KIND_U64, created_wall_ms),
 	FIELD("ttl-end", KIND_U64, ttl_end_wall_ms),
 	FIELD("ttl-end-boot", KIND_U64, ttl_end_boot_ms),
+	FIELD("tied", KIND_U8, is_tied),
 };
 
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
@@ -171,7 +172,7 @@ is_sound(const struct state *s)
 {
 	return sandbox_name_is_valid(s->name) &&
 	    sandbox_name_is_valid(s->ca_id) && s->device < API_DEVICE_COUNT &&
-	    s->gate_pid <= INT32_MAX;
+	    s->gate_pid <= INT32_MAX && s->is_tied <= 1;
 }
 
 int

@@ -33,6 +33,7 @@ struct state {
 	uint64_t created_wall_ms;
 	uint64_t ttl_end_wall_ms; /* 0: none; is only shown */
 	uint64_t ttl_end_boot_ms; /* what counts, of the same boot */
+	uint8_t is_tied;          /* 1: it goes with its virtual machine */
 };
 
 void state_write(struct wr *w, const struct state *s);

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "base/names.h"
+#include "daemon/cgroup.h"
 #include "daemon/compiler.h"
 #include "daemon/config.h"
 #include "daemon/pool.h"
@@ -32,6 +33,8 @@ struct supervisor {
 	int root_fd;          /* the empty root of our children */
 	int lock_fd;          /* one supervisor for a run-dir */
 	struct uids uids;
+	struct cgroup_host cgroups;
+	bool is_kvm_broken; /* a guest under it did not boot */
 	struct service services[SERVICE_COUNT];
 	struct compiler compiler;
 	struct pool pool;

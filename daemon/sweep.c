@@ -53,7 +53,8 @@ sweep_peer(const char *name, void *arg)
 	struct supervisor *sv = arg;
 	char path[SUPERVISOR_PATH_SIZE];
 	bool is_gate = strncmp(name, "g.", 2) == 0;
-	bool is_sandbox = strncmp(name, "s.", 2) == 0;
+	bool is_sandbox =
+	    strncmp(name, "s.", 2) == 0 || strncmp(name, "v.", 2) == 0;
 
 	if (!is_gate && (!is_sandbox || sandbox_find(sv, name + 2) != NULL))
 		return;
@@ -108,6 +109,9 @@ sweep_sandbox(struct supervisor *sv, const char *name)
 	int rc;
 
 	log_info("sweep", "sandbox=%s was half made", name);
+	supervisor_run_path(sv, path, "peer/v.%s", name);
+	end_listener(sv, path);
+	(void)unlink(path);
 	supervisor_run_path(sv, path, "peer/s.%s", name);
 	end_listener(sv, path);
 	(void)unlink(path);
@@ -118,4 +122,23 @@ sweep_sandbox(struct supervisor *sv, const char *name)
 	rc = files_remove_dir(path);
 	if (rc != 0)
 		log_err("sweep", "%s: %s", path, strerror(-rc));
+}
+
+static void
+sweep_disk(const char *name, void *arg)
+{
+	struct supervisor *sv = arg;
+	char path[SUPERVISOR_PATH_SIZE];
+
+	supervisor_state_path(sv, path, "vm/%s", name);
+	(void)unlink(path);
+}
+
+void
+sweep_disks(struct supervisor *sv)
+{
+	char path[SUPERVISOR_PATH_SIZE];
+
+	supervisor_state_path(sv, path, "vm");
+	(void)files_each(path, sweep_disk, sv);
 }

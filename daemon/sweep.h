@@ -11,4 +11,7 @@ void sweep_sandbox(struct supervisor *sv, const char *name);
 /* Gates at run-dir/peer/ that are no adopted sandbox's are ended. */
 void sweep_peers(struct supervisor *sv);
 
+/* Disks of virtual machines that were being made (base/jail.h). */
+void sweep_disks(struct supervisor *sv);
+
 #endif

@@ -455,6 +455,21 @@ sandbox_net_open_tap(const struct sandbox_net *n, int flags, int *ret_fd)
 }
 
 int
+sandbox_net_set_tap_owner(const struct sandbox_net *n, uint32_t owner)
+{
+	int rc;
+
+	if (n->kind != NET_DEVICE_TAP)
+		return -EINVAL;
+	rc = netns_enter(n->ns_fd);
+	if (rc != 0)
+		return rc;
+	rc = device_tap_set_owner(n->plan.tap_name, owner);
+	netns_leave(n->host->home_fd);
+	return rc;
+}
+
+int
 sandbox_net_device_fd(const struct sandbox_net *n)
 {
 	return n->device_fd;

@@ -111,6 +111,8 @@ int sandbox_net_verify(struct sandbox_net *n, struct err *err);
 int sandbox_net_counters(const struct sandbox_net *n, struct net_counters *ret);
 /* As device_tap_open(), for `attach --fd`. */
 int sandbox_net_open_tap(const struct sandbox_net *n, int flags, int *ret_fd);
+/* As device_tap_set_owner(), for a monitor that opens it by its name. */
+int sandbox_net_set_tap_owner(const struct sandbox_net *n, uint32_t owner);
 
 /*
  * Two descriptors to poll for reading; call sandbox_net_check() when either

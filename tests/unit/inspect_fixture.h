@@ -78,8 +78,7 @@ struct fix {
 	size_t origin_count;
 	enum reason dial_refusal;
 	enum fix_cert cert;
-	bool origin_is_h2;    /* what an origin chooses if it is offered */
-	const char *greeting; /* what one says at once; plain HTTP only */
+	bool origin_is_h2; /* what an origin chooses if it is offered */
 	SSL_CTX *origin_tls;
 	SSL_CTX *guest_tls;
 

@@ -85,7 +85,7 @@ a_file_that_was_cut_does_not_count(void **state)
 static const struct {
 	const char *claim, *find, *put;
 } edits[] = {
-	{ "another version", "tapward-state 1", "tapward-state 2" },
+	{ "another version", "tapward-state 2", "tapward-state 1" },
 	{ "a name that is a path", "name one", "name ../" },
 	{ "a name that is empty", "name one", "name " },
 	{ "a CA that is a path", "ca one", "ca a/b" },
@@ -106,6 +106,7 @@ static const struct {
 	    "owner-gid 100\nowner-gid 100\n" },
 	{ "a byte that cannot be printed", "display repo", "display \x01" },
 	{ "text after its end", "end\n", "end\nmore\n" },
+	{ "a tie that is none", "tied 0", "tied 2" },
 	{ "two blanks", "device 1", "device  1" },
 };
 
