@@ -53,14 +53,15 @@ call_connect(const struct cli *cli, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* Sends all of it; fd (or -1) goes with the first byte. */
+/* Sends all of it; the call's descriptors go with the first byte. */
 static int
-call_send(int to, const uint8_t *buf, size_t len, int fd)
+call_send(int to, const uint8_t *buf, size_t len, const struct call *q)
 {
 	union {
 		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(CALL_FDS_MAX * sizeof(int))];
 	} control = { .buf = { 0 } };
+	const size_t fds_bytes = q->fd_count * sizeof(int);
 	size_t at = 0;
 
 	while (at < len) {
@@ -70,16 +71,16 @@ call_send(int to, const uint8_t *buf, size_t len, int fd)
 
 		memcpy(&iov.iov_base, &(const uint8_t *){ buf + at },
 		    sizeof(iov.iov_base));
-		if (fd != -1 && at == 0) {
+		if (q->fd_count > 0 && at == 0) {
 			struct cmsghdr *h;
 
 			msg.msg_control = control.buf;
-			msg.msg_controllen = sizeof(control.buf);
+			msg.msg_controllen = CMSG_SPACE(fds_bytes);
 			h = CMSG_FIRSTHDR(&msg);
 			h->cmsg_level = SOL_SOCKET;
 			h->cmsg_type = SCM_RIGHTS;
-			h->cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(h), &fd, sizeof(int));
+			h->cmsg_len = CMSG_LEN(fds_bytes);
+			memcpy(CMSG_DATA(h), q->fds, fds_bytes);
 		}
 		n = sendmsg(to, &msg, MSG_NOSIGNAL);
 		if (n == -1 && errno == EINTR)
@@ -90,12 +91,6 @@ call_send(int to, const uint8_t *buf, size_t len, int fd)
 	}
 	return 0;
 }
-
-struct call {
-	const char *method, *path;
-	const json_t *body; /* or NULL */
-	int fd;             /* goes with it; or -1 */
-};
 
 static int
 call_request(int to, const struct call *q, struct err *err)
@@ -122,7 +117,7 @@ call_request(int to, const struct call *q, struct err *err)
 	wr_bytes(&w, text, len);
 	if (!wr_ok(&w))
 		return err_at(err, NULL, 0, "the request has no such form");
-	rc = call_send(to, buf, w.len, q->fd);
+	rc = call_send(to, buf, w.len, q);
 	return rc == 0 ? 0 : err_os(err, rc, "sending to tapwardd");
 }
 
@@ -241,12 +236,10 @@ call_complain(unsigned int status, const json_t *json)
 }
 
 int
-call_or_complain(const struct cli *cli, const char *method, const char *path,
-    json_t *body, int fd, struct reply *ret)
+call_or_complain(const struct cli *cli, const struct call *q, struct reply *ret)
 {
-	const struct call q = { method, path, body, fd };
 	struct err err = { "" };
-	int rc = call_exchange(cli, &q, ret, &err);
+	int rc = call_exchange(cli, q, ret, &err);
 
 	if (rc != 0)
 		return cli_fail(&err, CLI_NO_DAEMON);
@@ -257,6 +250,43 @@ call_or_complain(const struct cli *cli, const char *method, const char *path,
 	rc = call_complain(ret->status, ret->json);
 	reply_done(ret);
 	return rc;
+}
+
+int
+call_simply(const struct cli *cli, const char *method, const char *path,
+    struct reply *ret)
+{
+	const struct call q = { .method = method, .path = path };
+
+	return call_or_complain(cli, &q, ret);
+}
+
+int
+call_refused(const struct cli *cli, const struct call *q, struct reply *ret)
+{
+	struct err ignored;
+
+	if (call_exchange(cli, q, ret, &ignored) != 0)
+		return CLI_NO_DAEMON;
+	if (ret->status >= 400 && ret->status < 500)
+		return 0;
+	reply_done(ret);
+	return CLI_FAILED;
+}
+
+int
+call_quietly(const struct cli *cli, const char *method, const char *path,
+    struct reply *ret)
+{
+	const struct call q = { .method = method, .path = path };
+	struct err ignored;
+
+	if (call_exchange(cli, &q, ret, &ignored) != 0)
+		return CLI_NO_DAEMON;
+	if (ret->status < 400)
+		return 0;
+	reply_done(ret);
+	return CLI_FAILED;
 }
 
 /* Reads the head of a stream; what came after it stays unread in f. */
@@ -297,7 +327,7 @@ int
 call_stream(const struct cli *cli, const char *path, call_line *on_line,
     void *arg)
 {
-	const struct call q = { "GET", path, NULL, -1 };
+	const struct call q = { .method = "GET", .path = path };
 	AUTO_FREE char *line = malloc(CALL_LINE_MAX);
 	struct err err = { "" };
 	int fd = -1;

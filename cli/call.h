@@ -18,13 +18,33 @@ struct reply {
 
 void reply_done(struct reply *r);
 
+/* As many as one request can bring. */
+#define CALL_FDS_MAX 3
+
+/* What is asked. All of it is borrowed. */
+struct call {
+	const char *method, *path;
+	json_t *body; /* NULL: none */
+	int fds[CALL_FDS_MAX];
+	unsigned int fd_count;
+};
+
 /*
- * One request and its whole answer. body is borrowed and may be NULL; fd goes
- * with it unless it is -1. No answer is an error, and one of 400 and up is:
- * its sentence and findings are printed on stderr. 0, or the exit status.
+ * One request and its whole answer. No answer is an error, and one of 400 and
+ * up is: its sentence and findings are printed on stderr. 0, or the exit
+ * status.
  */
-int call_or_complain(const struct cli *cli, const char *method,
-    const char *path, json_t *body, int fd, struct reply *ret);
+int call_or_complain(const struct cli *cli, const struct call *q,
+    struct reply *ret);
+/* Asks for what must be refused, and says nothing: 0 if it was. */
+int call_refused(const struct cli *cli, const struct call *q,
+    struct reply *ret);
+/* The same for one without a body or descriptors, and without a word. */
+int call_quietly(const struct cli *cli, const char *method, const char *path,
+    struct reply *ret);
+/* As the first, for one without a body or descriptors. */
+int call_simply(const struct cli *cli, const char *method, const char *path,
+    struct reply *ret);
 
 /*
  * GETs path and gives each line of the answer to on_line (with its NUL instead

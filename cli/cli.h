@@ -28,6 +28,15 @@ struct cli_command {
 	int (*run)(const struct cli *cli, int argc, char **argv);
 };
 
+int cmd_run(const struct cli *cli, int argc, char **argv);
+int cmd_exec(const struct cli *cli, int argc, char **argv);
+int cmd_put(const struct cli *cli, int argc, char **argv);
+int cmd_get(const struct cli *cli, int argc, char **argv);
+int cmd_image(const struct cli *cli, int argc, char **argv);
+int cmd_mcp(const struct cli *cli, int argc, char **argv);
+int cmd_forward(const struct cli *cli, int argc, char **argv);
+int cmd_verify(const struct cli *cli, int argc, char **argv);
+int cmd_stop(const struct cli *cli, int argc, char **argv);
 int cmd_create(const struct cli *cli, int argc, char **argv);
 int cmd_attach(const struct cli *cli, int argc, char **argv);
 int cmd_list(const struct cli *cli, int argc, char **argv);

@@ -25,10 +25,11 @@ attach_get_fd(const struct cli *cli, const char *name, bool in_netns)
 	char path[SANDBOX_NAME_SIZE + 32];
 	struct reply reply;
 	json_t *body = json_pack("{s:b}", "netns", (int)in_netns);
+	const struct call q = { .method = "POST", .path = path, .body = body };
 	int fd = -1;
 
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/attach", name);
-	if (call_or_complain(cli, "POST", path, body, -1, &reply) == 0) {
+	if (call_or_complain(cli, &q, &reply) == 0) {
 		fd = steal_fd(&reply.fd);
 		if (fd == -1)
 			(void)fprintf(stderr,

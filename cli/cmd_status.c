@@ -71,7 +71,7 @@ cmd_status(const struct cli *cli, int argc, char **argv)
 	}
 	if (optind != argc)
 		return cli_usage("status", "takes no name");
-	rc = call_or_complain(cli, "GET", "/v1/status", NULL, -1, &reply);
+	rc = call_simply(cli, "GET", "/v1/status", &reply);
 	if (rc != 0)
 		return rc;
 	if (json) {

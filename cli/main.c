@@ -19,8 +19,38 @@ static const struct cli_command commands[] = {
 	    "verdict, reason and rule for a URL", cmd_explain },
 	{ "create",
 	    "NAME [--policy FILE] [--device tap|veth] [--netns NS]"
-	    " [--owner UID] [--ca ID] [--ttl 30m] [--json]",
-	    "make a sandbox", cmd_create },
+	    " [--owner UID] [--ca ID] [--ttl 30m] [--json]\n"
+	    "           [--image I [GUEST OPTIONS]]",
+	    "make a sandbox, with a virtual machine in it or without",
+	    cmd_create },
+	{ "run",
+	    "[--policy FILE] [--image I] [--name NAME] [--upload A[:B]]\n"
+	    "           [--download B[:A]] [--keep] [--json] [GUEST OPTIONS]\n"
+	    "          "
+	    " [COMMAND OPTIONS] -- CMD...",
+	    "run a command in a virtual machine of its own", cmd_run },
+	{ "exec", "NAME [COMMAND OPTIONS] -- CMD...",
+	    "run a command in a sandbox's virtual machine", cmd_exec },
+	{ "put", "NAME [--merge] [--user U] FROM TO",
+	    "copy a file or folder into the guest", cmd_put },
+	{ "get", "NAME [--merge] [--user U] FROM TO",
+	    "copy a file or folder out of the guest", cmd_get },
+	{ "image",
+	    "build [--from host|debian[:SUITE]|oci:REF|dir:PATH]"
+	    " [--kernel installed|debian|PATH]\n"
+	    "           [--tag NAME] [PACKAGE...] | list [--json] | rm NAME...",
+	    "what guests are started from", cmd_image },
+	{ "mcp",
+	    "[--policy FILE] [--image I] [--max-sandboxes N] [--disable TOOL]\n"
+	    "           [--read-only --sandbox NAME] [GUEST OPTIONS]"
+	    " [COMMAND OPTIONS]",
+	    "offer sandboxes to an agent on this host, on stdio", cmd_mcp },
+	{ "forward", "NAME [ADDRESS:]PORT:GUESTPORT",
+	    "let a port of this host lead to one of the guest", cmd_forward },
+	{ "verify", "[--json] [--image I] [GUEST OPTIONS]",
+	    "try to get out of a guest, and tell what came of it", cmd_verify },
+	{ "stop", "NAME", "power the guest off; the sandbox goes on",
+	    cmd_stop },
 	{ "attach", "NAME [--fd N | --in-netns] -- CMD...",
 	    "run a VMM with the sandbox's tap", cmd_attach },
 	{ "list", "[--json]", "all sandboxes", cmd_list },
@@ -91,6 +121,11 @@ print_help(FILE *out)
 		(void)fprintf(out, "  %-8s %s\n           %s\n",
 		    commands[i].name, commands[i].usage, commands[i].does);
 	(void)fprintf(out,
+	    "\nGUEST OPTIONS: [--cpus N] [--memory 2G] [--disk 10G]"
+	    " [--max-duration 1h]\n"
+	    "  [--driver qemu|firecracker|cloud-hypervisor] [--require-kvm]\n"
+	    "COMMAND OPTIONS: [--timeout 10m] [--max-output 16M] [--workdir D]"
+	    " [--user U]\n  [--env NAME[=VALUE]] [--tty] [--no-input]\n"
 	    "\n--socket, or TAPWARD_SOCKET, names another daemon than %s.\n"
 	    "See tapward(1) and tapward.ini(5).\n",
 	    CLI_SOCKET);

@@ -1,0 +1,189 @@
+/* See copy.h. */
+#include "cli/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/guest.h"
+#include "vmm/archive.h"
+
+/* Where copies go that say no place. */
+#define GUEST_FOLDER "/work"
+/* A guest that never ends to send fills no disk: a large checkout is 10^6
+ * files, a large model 100 GB. */
+#define ENTRIES_MAX 4000000
+#define BYTES_MAX (256ull << 30)
+
+bool
+copy_parse(char *text, bool is_upload, struct copy *ret)
+{
+	char *colon = strchr(text, ':');
+	struct copy c = { .is_upload = is_upload, .from = text };
+
+	if (colon != NULL) {
+		*colon = '\0';
+		c.to = colon + 1;
+	} else {
+		c.to = is_upload ? GUEST_FOLDER : ".";
+	}
+	if (*c.from == '\0' || *c.to == '\0')
+		return false;
+	*ret = c;
+	return true;
+}
+
+/* The last part of a path, without its slashes; "" if there is none. */
+static void
+last_part(const char *path, char ret[ARCHIVE_NAME_MAX + 1])
+{
+	size_t end = strlen(path), start;
+
+	while (end > 0 && path[end - 1] == '/')
+		end--;
+	start = end;
+	while (start > 0 && path[start - 1] != '/')
+		start--;
+	if (end - start > ARCHIVE_NAME_MAX)
+		start = end;
+	memcpy(ret, path + start, end - start);
+	ret[end - start] = '\0';
+}
+
+static int
+told(const struct session_end *end, const char *what)
+{
+	return command_tell(end, what) == 0 ? 0 : GUEST_STATUS_OURS;
+}
+
+/* A file goes into GUEST_FOLDER under its own name, a folder becomes it. */
+static int
+guest_path(const struct copy *c, int fd, char *buf, size_t size,
+    struct err *err)
+{
+	char name[ARCHIVE_NAME_MAX + 1];
+	struct stat st;
+
+	if (*c->to != '/')
+		return err_at(err, NULL, 0,
+		    "%s: a path in the guest begins with /", c->to);
+	if (fstat(fd, &st) == -1)
+		return err_os(err, -errno, "%s", c->from);
+	last_part(c->from, name);
+	if (strcmp(c->to, GUEST_FOLDER) == 0 && S_ISREG(st.st_mode))
+		(void)snprintf(buf, size, GUEST_FOLDER "/%s", name);
+	else if ((size_t)snprintf(buf, size, "%s", c->to) >= size)
+		return err_os(err, -ENAMETOOLONG, "%s", c->to);
+	return 0;
+}
+
+int
+copy_up(struct session *s, const struct copy *c)
+{
+	char path[FRAME_PATH_MAX + 1];
+	int fd = open(c->from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct session_put p = { .from_fd = fd,
+		.path = path,
+		.user = c->user,
+		.merge = c->merge };
+	struct archive_totals totals;
+	struct session_end end;
+	struct err err = { "" };
+	int rc;
+
+	if (fd == -1) {
+		(void)err_os(&err, -errno, "%s", c->from);
+		return cli_fail(&err, GUEST_STATUS_OURS);
+	}
+	rc = guest_path(c, fd, path, sizeof(path), &err);
+	if (rc != 0) {
+		(void)close(fd);
+		return cli_fail(&err, GUEST_STATUS_OURS);
+	}
+	rc = session_put(s, &p, &end, &totals, &err);
+	if (rc != 0)
+		return cli_fail(&err, GUEST_STATUS_OURS);
+	if (totals.skipped > 0)
+		(void)fprintf(stderr,
+		    "tapward: %s: %" PRIu64
+		    " sockets, devices or FIFOs were left out\n",
+		    c->from, totals.skipped);
+	return told(&end, c->from);
+}
+
+static void
+on_skipped(const char *path, struct span target, void *arg)
+{
+	(void)arg;
+	(void)target;
+	(void)fprintf(stderr,
+	    "tapward: %s: a link that leads out of the copy; not made\n", path);
+}
+
+/*
+ * Where it goes: an existing folder gets it under its own name, else the path
+ * names what is made.
+ */
+static int
+open_target(const struct copy *c, char name[ARCHIVE_NAME_MAX + 1], int *ret_fd,
+    struct err *err)
+{
+	AUTO_FREE char *folder = NULL;
+	struct stat st;
+	bool is_folder =
+	    stat(c->to, &st) == 0 && S_ISDIR(st.st_mode) && !c->merge;
+	const char *slash = strrchr(c->to, '/');
+
+	last_part(is_folder ? c->from : c->to, name);
+	if (is_folder)
+		folder = strdup(c->to);
+	else if (slash == NULL)
+		folder = strdup(".");
+	else
+		folder = strndup(c->to, (size_t)(slash - c->to) + 1);
+	if (folder == NULL)
+		return err_os(err, -ENOMEM, "%s", c->to);
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return err_at(err, NULL, 0,
+		    "%s: say under which name it is to be made", c->to);
+	*ret_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return *ret_fd == -1 ? err_os(err, -errno, "%s", folder) : 0;
+}
+
+int
+copy_down(struct session *s, const struct copy *c)
+{
+	AUTO_CLOSE int dir = -1;
+	char name[ARCHIVE_NAME_MAX + 1];
+	struct session_get g = {
+		.path = c->from,
+		.user = c->user,
+		.name = name,
+		.limits = { .entries_max = ENTRIES_MAX,
+		    .bytes_max = BYTES_MAX,
+		    .links = ARCHIVE_LINKS_SKIP,
+		    .merge = c->merge },
+		.on_skipped = on_skipped,
+	};
+	struct session_end end;
+	struct err err = { "" };
+	int rc;
+
+	if (*c->from != '/')
+		rc = err_at(&err, NULL, 0,
+		    "%s: a path in the guest begins with /", c->from);
+	else
+		rc = open_target(c, name, &dir, &err);
+	if (rc == 0) {
+		g.dir_fd = dir;
+		rc = session_get(s, &g, &end, NULL, &err);
+	}
+	return rc == 0 ? told(&end, c->from)
+		       : cli_fail(&err, GUEST_STATUS_OURS);
+}

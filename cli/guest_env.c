@@ -1,0 +1,87 @@
+/*
+ * See guest_env.h. Most clients take one of these files instead of the
+ * system's (facts: registries), Node adds to its own.
+ */
+#include "cli/guest_env.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/names.h"
+
+static const struct {
+	const char *variable;
+	const char *readers;
+	bool is_added; /* to what it trusts already; else instead of it */
+} env_ca_variables[] = {
+	{ "SSL_CERT_FILE", "OpenSSL, Go, Ruby, Rust", false },
+	{ "CURL_CA_BUNDLE", "curl, Python requests", false },
+	{ "REQUESTS_CA_BUNDLE", "Python requests, pip", false },
+	{ "PIP_CERT", "pip", false },
+	{ "GIT_SSL_CAINFO", "git", false },
+	{ "CARGO_HTTP_CAINFO", "cargo", false },
+	{ "NODE_EXTRA_CA_CERTS", "node, npm, yarn, pnpm", true },
+	/* npm's own setting hides the one above where it is set */
+	{ "NPM_CONFIG_CAFILE", "npm", false },
+	{ "DENO_CERT", "deno", false },
+	{ "AWS_CA_BUNDLE", "AWS clients", false },
+	{ "NIX_SSL_CERT_FILE", "nix", false },
+};
+
+static const char *const env_proxy_variables[] = { "HTTP_PROXY", "HTTPS_PROXY",
+	"http_proxy", "https_proxy" };
+
+/* TAPWARD_CREDENTIAL_NAME, with what a variable may not hold as '_'. */
+static void
+take_placeholder(const char *name, const char *placeholder,
+    guest_env_take *take, void *arg)
+{
+	char variable[32 + CREDENTIAL_NAME_SIZE] = "TAPWARD_CREDENTIAL_";
+	size_t at = strlen(variable);
+
+	for (const char *p = name; *p != '\0' && at < sizeof(variable) - 1;
+	     p++) {
+		uint8_t c = (uint8_t)*p;
+
+		if (!ascii_is_alnum(c))
+			c = '_';
+		else if (ascii_lower(c) == c && !ascii_is_digit(c))
+			c = (uint8_t)(c - ('a' - 'A'));
+		variable[at++] = (char)c;
+	}
+	variable[at] = '\0';
+	take(variable, placeholder, arg);
+}
+
+static const char *
+env_text(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json, key));
+
+	return text == NULL ? "" : text;
+}
+
+void
+guest_env_each(const json_t *s, const char *bundle, const char *ca, bool proxy,
+    guest_env_take *take, void *arg)
+{
+	const json_t *all = json_object_get(s, "credentials");
+	const char *url = env_text(s, "proxy");
+	size_t i;
+	json_t *c;
+
+	take("TAPWARD_SANDBOX", env_text(s, "name"), arg);
+	take("TAPWARD_PROXY", url, arg);
+	for (i = 0; i < sizeof(env_ca_variables) / sizeof(*env_ca_variables);
+	     i++)
+		take(env_ca_variables[i].variable,
+		    env_ca_variables[i].is_added ? ca : bundle, arg);
+	for (i = 0; proxy &&
+	     i < sizeof(env_proxy_variables) / sizeof(*env_proxy_variables);
+	     i++)
+		take(env_proxy_variables[i], url, arg);
+	json_array_foreach(all, i, c) take_placeholder(env_text(c, "name"),
+	    env_text(c, "placeholder"), take, arg);
+}
