@@ -202,7 +202,7 @@ shaken(struct origin *o)
 		fail(o, REASON_ORIGIN_UNREACHABLE, "out of memory");
 		return;
 	}
-	origin_answer_await(o);
+	exchange_origin_ready(o->x);
 }
 
 static void
@@ -267,7 +267,7 @@ on_dialed(const struct message_dialed *d, int fd, void *arg)
 	o->has_stream = true;
 	stop_connecting(o);
 	o->state = ORIGIN_READY;
-	origin_answer_await(o);
+	exchange_origin_ready(o->x);
 }
 
 int
