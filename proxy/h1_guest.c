@@ -454,7 +454,7 @@ step_linger(struct h1_guest *h)
 static bool
 step_close(struct h1_guest *h)
 {
-	if (h->out.len > 0)
+	if (h->out.len > 0 || stream_has_unsent(h->spec.stream))
 		return h1_guest_pause(h);
 	if (h->is_cut) {
 		h1_guest_enter(h, H1_DEAD);

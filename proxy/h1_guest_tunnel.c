@@ -19,7 +19,8 @@ h1_guest_open_tunnel(struct h1_guest *h, struct wr *w)
 bool
 h1_guest_step_tunnel(struct h1_guest *h)
 {
-	if (h->is_down_ended && h->out.len == 0)
+	if (h->is_down_ended && h->out.len == 0 &&
+	    !stream_has_unsent(h->spec.stream))
 		stream_shutdown(h->spec.stream);
 	if (!exchange_wants_body(h->x) || h->is_up_blocked)
 		return h1_guest_pause(h);

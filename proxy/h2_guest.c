@@ -261,7 +261,8 @@ is_over(const struct h2_guest *h)
 	if (h->is_dead || h2_link_is_over(&h->link))
 		return true;
 	/* The guest closed its direction: what it asked for is still told. */
-	return h->is_ended && h->stream_count == 0 && h->link.out.len == 0;
+	return h->is_ended && h->stream_count == 0 && h->link.out.len == 0 &&
+	    !stream_has_unsent(h->spec.stream);
 }
 
 /* What the guest began and can not end any more. */

@@ -372,6 +372,7 @@ h2_link_write(struct h2_link *l)
 bool
 h2_link_is_over(const struct h2_link *l)
 {
-	return l->out.len == 0 && !nghttp2_session_want_write(l->session) &&
+	return l->out.len == 0 && !stream_has_unsent(l->stream) &&
+	    !nghttp2_session_want_write(l->session) &&
 	    (l->is_failed || !nghttp2_session_want_read(l->session));
 }

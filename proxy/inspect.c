@@ -165,7 +165,7 @@ start_tls(struct inspect *i)
 	SSL *ssl;
 
 	memcpy(i->host, c->sni, sizeof(i->host));
-	ssl = tls_guest_new(i->gate, c->fd, i->host, &i->tls);
+	ssl = tls_guest_new(i->gate, i->host, &i->tls);
 	if (ssl == NULL) {
 		conn_close(c, REASON_LIMIT_CONNECTIONS);
 		return;

@@ -66,6 +66,7 @@ tapward_library(tapward_inspect
 		origin_tunnel.c
 		pool.c
 		stream.c
+		stream_bio.c
 		tls_ca.c
 		tls_context.c
 		tls_guest.c

@@ -229,7 +229,7 @@ handshake(struct origin *o)
 static void
 start_tls(struct origin *o)
 {
-	SSL *ssl = tls_origin_new(o->gate, o->fd, o->key.host, o->key.port,
+	SSL *ssl = tls_origin_new(o->gate, o->key.host, o->key.port,
 	    !o->key.is_websocket, &o->tls);
 
 	if (ssl == NULL) {
@@ -384,7 +384,8 @@ may_serve_again(const struct origin *o)
 {
 	return !o->is_h2 && o->state == ORIGIN_ENDED && o->keeps &&
 	    o->is_up_whole && !o->is_write_failed && o->out.len == 0 &&
-	    o->in.len == 0 && !stream_has_more(&o->stream);
+	    o->in.len == 0 && !stream_has_more(&o->stream) &&
+	    !stream_has_unsent(&o->stream);
 }
 
 /*

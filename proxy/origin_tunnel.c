@@ -42,7 +42,8 @@ origin_tunnel_written(struct origin *o)
 	bool is_over =
 	    o->is_up_whole || (o->is_down_ended && o->is_write_failed);
 
-	if (!is_over || o->out.len > 0 || o->stream.is_shut)
+	if (!is_over || o->out.len > 0 || stream_has_unsent(&o->stream) ||
+	    o->stream.is_shut)
 		return;
 	stream_shutdown(&o->stream);
 	exchange_origin_sent(o->x);

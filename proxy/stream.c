@@ -10,13 +10,44 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proxy/stream_bio.h"
+
+static void
+wait_to_write(struct stream *s)
+{
+	(void)event_add(&s->write_event, NULL);
+}
+
+static enum stream_result
+fail(struct stream *s)
+{
+	s->is_failed = true;
+	return STREAM_FAILED;
+}
+
+/* Of what the library wrote: waits for the rest to be sent. */
+static enum stream_result
+note_sent(struct stream *s, enum stream_result r)
+{
+	if (r == STREAM_AGAIN)
+		wait_to_write(s);
+	return r == STREAM_FAILED ? fail(s) : r;
+}
+
+bool
+stream_has_unsent(const struct stream *s)
+{
+	return s->unsent.len > 0 && !s->is_held;
+}
+
 static void
 on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct stream *s = arg;
 
 	(void)fd;
-	(void)what;
+	if ((what & EV_WRITE) != 0)
+		(void)note_sent(s, stream_bio_retry(s));
 	s->on_ready(s, s->arg);
 }
 
@@ -35,6 +66,9 @@ stream_init(struct stream *s, struct event_base *base, int fd, SSL *ssl,
 	assert(rc == 0);
 	rc = event_assign(&s->write_event, base, fd, EV_WRITE, on_event, s);
 	assert(rc == 0);
+	/* Without memory for it the handshake fails. */
+	if (ssl != NULL && SSL_get_rbio(ssl) == NULL)
+		(void)stream_bio_attach(s);
 	stream_set_reading(s, true);
 }
 
@@ -45,6 +79,7 @@ stream_done(struct stream *s)
 	(void)event_del(&s->write_event);
 	SSL_free(s->ssl);
 	s->ssl = NULL;
+	buf_done(&s->unsent);
 	s->is_reading = false;
 }
 
@@ -54,12 +89,14 @@ stream_move(struct stream *to, struct stream *from, stream_ready *on_ready,
 {
 	struct event_base *base = event_get_base(&from->read_event);
 	SSL *ssl = from->ssl;
-	bool has_more = from->has_more;
 
+	stream_init(to, base, from->fd, ssl, on_ready, arg);
+	to->has_more = from->has_more;
+	to->ended = from->ended;
+	if (ssl != NULL)
+		stream_bio_move(to, from);
 	from->ssl = NULL;
 	stream_done(from);
-	stream_init(to, base, from->fd, ssl, on_ready, arg);
-	to->has_more = has_more;
 }
 
 void
@@ -80,19 +117,6 @@ stream_set_reading(struct stream *s, bool on)
 	else
 		(void)event_del(&s->read_event);
 	s->is_reading = on;
-}
-
-static void
-wait_to_write(struct stream *s)
-{
-	(void)event_add(&s->write_event, NULL);
-}
-
-static enum stream_result
-fail(struct stream *s)
-{
-	s->is_failed = true;
-	return STREAM_FAILED;
 }
 
 /* What a call of OpenSSL that did not succeed means. */
@@ -122,33 +146,67 @@ tls_result(struct stream *s, int rc)
 	}
 }
 
+/*
+ * What is left to send once the handshake is done: of TLS 1.3 a guest's
+ * session ticket, or our Finished to an origin. It goes with what is written
+ * first. In TLS 1.2 a guest waits for it.
+ */
+static enum stream_result
+handshake_is_done(struct stream *s)
+{
+	return note_sent(s,
+	    SSL_version(s->ssl) < TLS1_3_VERSION ? stream_bio_end(s)
+						 : stream_bio_hold(s));
+}
+
 enum stream_result
 stream_handshake(struct stream *s)
 {
+	enum stream_result r, sent;
 	int rc;
 
 	ERR_clear_error();
+	stream_bio_begin(s);
 	rc = SSL_do_handshake(s->ssl);
-	if (rc == 1)
-		return STREAM_OK;
-	return tls_result(s, rc);
+	if (rc == 1) {
+		r = handshake_is_done(s);
+		return r == STREAM_AGAIN ? STREAM_OK : r;
+	}
+	r = tls_result(s, rc);
+	sent = note_sent(s, stream_bio_end(s));
+	return sent == STREAM_FAILED ? sent : r;
 }
 
+/* Fills buf as far as that needs no wait. */
 static enum stream_result
 tls_read(struct stream *s, void *buf, size_t size, size_t *ret_len)
 {
-	size_t len = 0;
-	int rc;
+	enum stream_result r = s->ended;
+	size_t total = 0;
 
+	if (r != STREAM_OK)
+		return r;
 	/* A failed call reports any older error in the queue as its own. */
 	ERR_clear_error();
-	rc = SSL_read_ex(s->ssl, buf, size, &len);
-	if (rc != 1) {
-		s->has_more = false;
-		return tls_result(s, rc);
-	}
-	s->has_more = SSL_has_pending(s->ssl) == 1;
-	*ret_len = len;
+	stream_bio_begin(s);
+	do {
+		size_t len = 0;
+		int rc = SSL_read_ex(s->ssl, (uint8_t *)buf + total,
+		    size - total, &len);
+
+		s->has_more = rc == 1 && SSL_has_pending(s->ssl) == 1;
+		if (rc != 1)
+			r = tls_result(s, rc);
+		total += len;
+	} while (s->has_more && total < size);
+	/* The library may have answered: with an alert, a KeyUpdate. */
+	(void)note_sent(s, stream_bio_end(s));
+	if (r != STREAM_OK && r != STREAM_AGAIN)
+		s->ended = r;
+	if (total == 0)
+		return r;
+	s->has_more = s->has_more || s->ended != STREAM_OK;
+	*ret_len = total;
 	return STREAM_OK;
 }
 
@@ -184,16 +242,43 @@ stream_has_more(const struct stream *s)
 	return s->has_more;
 }
 
+/* Of as much as goes out in one piece. */
+static enum stream_result
+tls_write_some(struct stream *s, struct span data, size_t *ret_len)
+{
+	enum stream_result r = STREAM_OK;
+
+	*ret_len = 0;
+	ERR_clear_error();
+	stream_bio_begin(s);
+	while (r == STREAM_OK && *ret_len < data.len && stream_bio_has_room()) {
+		size_t len = 0;
+		int rc = SSL_write_ex(s->ssl, data.ptr + *ret_len,
+		    data.len - *ret_len, &len);
+
+		if (rc != 1)
+			r = tls_result(s, rc);
+		*ret_len += len;
+	}
+	if (note_sent(s, stream_bio_end(s)) == STREAM_FAILED)
+		return STREAM_FAILED;
+	return r;
+}
+
 static enum stream_result
 tls_write(struct stream *s, struct span data, size_t *ret_len)
 {
+	enum stream_result r = STREAM_OK;
 	size_t len = 0;
-	int rc;
 
-	ERR_clear_error();
-	rc = SSL_write_ex(s->ssl, data.ptr, data.len, &len);
-	if (rc != 1)
-		return tls_result(s, rc);
+	if (s->is_failed)
+		return STREAM_FAILED;
+	if (stream_has_unsent(s))
+		r = note_sent(s, stream_bio_retry(s));
+	if (r == STREAM_OK)
+		r = tls_write_some(s, data, &len);
+	if (len == 0 || r == STREAM_FAILED)
+		return r;
 	*ret_len = len;
 	return STREAM_OK;
 }
@@ -226,8 +311,10 @@ stream_shutdown(struct stream *s)
 	s->is_shut = true;
 	if (s->ssl != NULL && !s->is_failed && SSL_is_init_finished(s->ssl)) {
 		ERR_clear_error();
+		stream_bio_begin(s);
 		/* 0: sent, the peer's is not there yet. It need not come. */
 		(void)SSL_shutdown(s->ssl);
+		(void)note_sent(s, stream_bio_end(s));
 		ERR_clear_error();
 	}
 	/* ENOTCONN: the peer reset it. */

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "proxy/buf.h"
 
 struct stream;
 
@@ -44,11 +45,17 @@ struct stream {
 	bool has_more;
 	bool is_failed; /* no SSL_shutdown() after that */
 	bool is_shut;   /* our direction is closed */
+
+	/* TLS, of stream_bio.c */
+	struct buf unsent; /* records that the socket did not take yet */
+	bool is_held;   /* it waits for what is written next, not the socket */
+	bool is_at_end; /* the last read said so */
+	enum stream_result ended; /* that comes after what was read; or OK */
 };
 
 /*
  * fd is non-blocking and stays the owner's to close. ssl is taken: freed by
- * stream_done(); it has fd set. Reading is on.
+ * stream_done(). Reading is on.
  */
 void stream_init(struct stream *s, struct event_base *base, int fd, SSL *ssl,
     stream_ready *on_ready, void *arg);
@@ -70,9 +77,17 @@ enum stream_result stream_read(struct stream *s, void *buf, size_t size,
  * its buffer, or the TLS library holds some, which no event will tell.
  */
 bool stream_has_more(const struct stream *s);
-/* As stream_read(). After AGAIN the same bytes, or more, must be offered. */
+/*
+ * As stream_read(). After AGAIN the same bytes, or more, must be offered. Of
+ * what was taken some may wait for the socket: stream_has_unsent().
+ */
 enum stream_result stream_write(struct stream *s, struct span data,
     size_t *ret_len);
+/*
+ * Not all that was taken has gone: stream_ready comes when it has, or when it
+ * never will. To be waited for before stream_shutdown().
+ */
+bool stream_has_unsent(const struct stream *s);
 /*
  * Closes our direction: close_notify, then FIN. The peer may still send.
  */

@@ -50,12 +50,11 @@ struct tls_origin {
 };
 
 /*
- * The guest's side of one connection on fd. The leaf is for sni, which is
+ * The guest's side of one connection. The leaf is for sni, which is
  * canonical, borrowed as long as keep, and the only name under which a session
  * can be resumed. NULL when memory is short.
  */
-SSL *tls_guest_new(struct gate *g, int fd, const char *sni,
-    struct tls_guest *keep);
+SSL *tls_guest_new(struct gate *g, const char *sni, struct tls_guest *keep);
 
 /* Why a handshake with a guest failed. */
 struct tls_failure {
@@ -66,12 +65,12 @@ struct tls_failure {
 struct tls_failure tls_guest_failure(const struct tls_guest *keep);
 
 /*
- * The origin's side of one connection on fd: SNI, hostname check and a
+ * The origin's side of one connection: SNI, hostname check and a
  * session kept from before, all for (host, port); host is borrowed as long as
  * keep. Without may_h2 HTTP/1.1 alone is offered. A handshake that succeeds
  * has verified the name. NULL when memory is short.
  */
-SSL *tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
+SSL *tls_origin_new(struct gate *g, const char *host, uint16_t port,
     bool may_h2, struct tls_origin *keep);
 /* What the two sides agreed on, after the handshake. */
 enum tls_http {

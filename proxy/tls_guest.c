@@ -104,7 +104,7 @@ tls_guest_context(struct tls_state *t)
 }
 
 SSL *
-tls_guest_new(struct gate *g, int fd, const char *sni, struct tls_guest *keep)
+tls_guest_new(struct gate *g, const char *sni, struct tls_guest *keep)
 {
 	uint8_t context[SHA256_DIGEST_LENGTH];
 	SSL *ssl = SSL_new(g->tls->guest);
@@ -115,8 +115,7 @@ tls_guest_new(struct gate *g, int fd, const char *sni, struct tls_guest *keep)
 	SSL_set_app_data(ssl, keep);
 	/* A session made under another name has another context: no match. */
 	(void)SHA256((const uint8_t *)sni, strlen(sni), context);
-	if (SSL_set_session_id_context(ssl, context, sizeof(context)) != 1 ||
-	    SSL_set_fd(ssl, fd) != 1) {
+	if (SSL_set_session_id_context(ssl, context, sizeof(context)) != 1) {
 		ERR_clear_error();
 		SSL_free(ssl);
 		return NULL;

@@ -194,8 +194,8 @@ offer_http1(SSL *ssl)
 }
 
 SSL *
-tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
-    bool may_h2, struct tls_origin *keep)
+tls_origin_new(struct gate *g, const char *host, uint16_t port, bool may_h2,
+    struct tls_origin *keep)
 {
 	SSL *ssl = SSL_new(g->tls->origin);
 
@@ -204,8 +204,7 @@ tls_origin_new(struct gate *g, int fd, const char *host, uint16_t port,
 	if (ssl == NULL)
 		return NULL;
 	SSL_set_app_data(ssl, keep);
-	if (!set_name(ssl, host) || SSL_set_fd(ssl, fd) != 1 ||
-	    (!may_h2 && !offer_http1(ssl))) {
+	if (!set_name(ssl, host) || (!may_h2 && !offer_http1(ssl))) {
 		ERR_clear_error();
 		SSL_free(ssl);
 		return NULL;

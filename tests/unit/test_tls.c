@@ -15,9 +15,10 @@
 #include "proxy/tls.h"
 #include "proxy/tls_private.h"
 
+#define HOSTS "host = api.example.org, web.example.org\n"
 #define POLICY                                                                 \
 	"[policy]\nversion = 1\n"                                              \
-	"[allow api]\nhost = api.example.org, web.example.org\n"
+	"[allow api]\n" HOSTS "[deny brew]\n" HOSTS "method = BREW\n"
 
 #define GET "GET / HTTP/1.1\r\nHost: api.example.org\r\n\r\n"
 
@@ -338,6 +339,24 @@ on_new_session(SSL *ssl, SSL_SESSION *s)
 	return 1;
 }
 
+/* Asks for what is denied, since any answer will do. */
+static void
+wait_for_ticket(struct fix *f, const char *host)
+{
+	char request[128];
+	uint8_t byte;
+
+	fix_settle(f);
+	/* It is no packet of its own. */
+	assert_int_equal(recv(f->guest.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT),
+	    -1);
+	(void)snprintf(request, sizeof(request),
+	    "BREW /x HTTP/1.1\r\nHost: %s\r\n\r\n", host);
+	peer_say(&f->guest, request);
+	fix_until(f, f->guest.in_len > 0);
+	fix_settle(f);
+}
+
 /* Opens, resuming the kept session if asked to; is it resumed? */
 static bool
 resumes(struct fix *f, const char *sni, bool tries)
@@ -348,7 +367,7 @@ resumes(struct fix *f, const char *sni, bool tries)
 	if (tries)
 		assert_int_equal(SSL_set_session(f->guest.ssl, kept), 1);
 	fix_until(f, f->guest.is_shaken);
-	fix_settle(f);
+	wait_for_ticket(f, sni);
 	reused = SSL_session_reused(f->guest.ssl) == 1;
 	assert_false(f->is_closed);
 	/* Else SSL_free() would spoil the session that is tried next. */
