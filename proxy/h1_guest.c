@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 
 /* A refused body is read this far, for that long, so that the 403 is seen. */
@@ -58,70 +57,6 @@ h1_guest_enter(struct h1_guest *h, enum h1_state next)
 	h->state = next;
 }
 
-/* --- time --- */
-
-static void
-arm(struct h1_guest *h, uint64_t at_ms, uint64_t now_ms)
-{
-	uint64_t ms = at_ms > now_ms ? at_ms - now_ms : 0;
-	struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000) * 1000 };
-
-	h->timer_ms = at_ms;
-	(void)event_add(&h->timer, &tv);
-}
-
-void
-h1_guest_set_deadline(struct h1_guest *h, uint64_t ms)
-{
-	uint64_t now = clock_mono_ms();
-
-	h->deadline_ms = ms == 0 ? 0 : now + ms;
-	if (ms != 0 && (h->timer_ms == 0 || h->timer_ms > h->deadline_ms))
-		arm(h, h->deadline_ms, now);
-}
-
-static void
-on_head_late(struct h1_guest *h)
-{
-	struct deny d = deny_init(REASON_TIMEOUT);
-
-	if (h->in.len == 0) {
-		h1_guest_enter(h, H1_DEAD);
-		return;
-	}
-	d.status = 408;
-	d.detail = "the request's head did not arrive in time";
-	h1_guest_refuse_head(h, &d);
-}
-
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	struct h1_guest *h = arg;
-	uint64_t now = clock_mono_ms();
-
-	(void)fd;
-	(void)what;
-	h->timer_ms = 0;
-	if (h->deadline_ms == 0)
-		return;
-	if (now < h->deadline_ms) {
-		arm(h, h->deadline_ms, now);
-		return;
-	}
-	h->deadline_ms = 0;
-	if (h->state == H1_HEAD)
-		on_head_late(h);
-	else if (h->state == H1_LOOK)
-		h1_guest_end_look(h);
-	else if (h->state == H1_DRAIN)
-		h1_guest_enter(h, H1_CLOSE);
-	else
-		h1_guest_enter(h, H1_DEAD);
-	h1_guest_run(h);
-}
-
 /* --- life --- */
 
 static void
@@ -150,11 +85,11 @@ h1_guest_new(const struct h1_guest_spec *spec)
 	h->spec = *spec;
 	h->gate = spec->front.gate;
 	h->is_readable = true;
-	rc = event_assign(&h->timer, h->gate->base, -1, 0, on_timer, h);
-	assert(rc == 0);
 	rc = event_assign(&h->kick, h->gate->base, -1, 0, on_kick, h);
 	assert(rc == 0);
+	h1_guest_init_timer(h);
 	h1_guest_set_deadline(h, h->gate->limits.idle_timeout_ms);
+	stream_keep_buffers(spec->stream);
 	return h;
 }
 
@@ -553,18 +488,6 @@ settle(struct h1_guest *h)
 		h->spec.on_done(h->spec.arg);
 }
 
-/* An idle connection holds no buffers. */
-static void
-release(struct h1_guest *h)
-{
-	if (h->state != H1_HEAD)
-		return;
-	if (h->out.len == 0)
-		buf_done(&h->out);
-	if (h->in.len == 0)
-		buf_done(&h->in);
-}
-
 static void
 do_steps(struct h1_guest *h)
 {
@@ -586,7 +509,6 @@ h1_guest_run(struct h1_guest *h)
 			flush(h);
 	} while (h->state != H1_DEAD && step(h));
 	h->is_running = false;
-	release(h);
 	settle(h);
 }
 

@@ -45,6 +45,8 @@ struct h1_guest {
 	struct event kick;
 	uint64_t deadline_ms; /* 0: none */
 	uint64_t timer_ms;    /* when it fires; 0: not set */
+	uint64_t used_ms;     /* when the deadline was set */
+	bool is_resting;      /* idle for long: it holds no buffers */
 
 	/* the request */
 	struct http_scan scan;
@@ -79,12 +81,15 @@ struct h1_guest {
 void h1_guest_enter(struct h1_guest *h, enum h1_state next);
 /* Runs it when the callback that is running has returned. */
 void h1_guest_kick(struct h1_guest *h);
-/* Milliseconds from now; 0: none. */
-void h1_guest_set_deadline(struct h1_guest *h, uint64_t ms);
 /* Reads. True: there is more in the buffer, or the end was noticed. */
 bool h1_guest_fill(struct h1_guest *h);
 /* Nobody wants what comes in now: it would be told again and again. False. */
 bool h1_guest_pause(struct h1_guest *h);
+
+/* --- h1_guest_time.c --- */
+void h1_guest_init_timer(struct h1_guest *h);
+/* Milliseconds from now; 0: none. */
+void h1_guest_set_deadline(struct h1_guest *h, uint64_t ms);
 
 /* --- h1_guest_head.c --- */
 /* Takes a head out of in. False: it is not whole yet. */

@@ -49,6 +49,7 @@ tapward_library(tapward_inspect
 		h1_guest_answer.c
 		h1_guest_head.c
 		h1_guest_look.c
+		h1_guest_time.c
 		h1_guest_tunnel.c
 		h2_guest.c
 		h2_guest_session.c
@@ -116,6 +117,7 @@ foreach(module blocks buf deny exchange exchange_ends grants h2_ends h2_floods
 endforeach()
 tapward_unit_test(leaks LINK tapward_inspect_fixture tapward_say)
 
+tapward_unit_test(stream LINK tapward_inspect)
 tapward_unit_test(roots LINK tapward_ca_make tapward_roots PkgConfig::SSL)
 tapward_fuzz_target(exchange LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_guest LINK tapward_inspect_fixture)

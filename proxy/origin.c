@@ -18,6 +18,8 @@
 
 /* Longest an idle connection is kept, whatever the limits say. */
 #define IDLE_MAX_MS 60000
+/* Idle connections hold their buffers this long, see h1_guest_time.c. */
+#define REST_MS 1000
 
 static void on_stream_ready(struct stream *s, void *arg);
 
@@ -37,6 +39,23 @@ fail(struct origin *o, enum reason reason, const char *detail)
 	    EXCHANGE_FATE_UNKNOWN);
 }
 
+/* For a while, or for too long. */
+static void
+on_idle(struct origin *o)
+{
+	uint64_t ms = origin_idle_ms(o);
+
+	if (ms >= o->idle_max_ms) {
+		pool_drop(o->gate, o);
+		origin_free(o);
+		return;
+	}
+	buf_done(&o->in);
+	buf_done(&o->out);
+	stream_rest(&o->stream);
+	set_timer(o, (uint32_t)(o->idle_max_ms - ms));
+}
+
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
@@ -45,8 +64,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (o->state == ORIGIN_IDLE) {
-		pool_drop(o->gate, o);
-		origin_free(o);
+		on_idle(o);
 		return;
 	}
 	assert(o->state == ORIGIN_TLS);
@@ -195,8 +213,10 @@ shaken(struct origin *o)
 		return;
 	}
 	stop_connecting(o);
-	if (http == TLS_HTTP_1)
+	if (http == TLS_HTTP_1) {
 		exchange_line_tell(o->gate, &o->key);
+		stream_keep_buffers(&o->stream);
+	}
 	o->state = ORIGIN_READY;
 	if (http == TLS_HTTP_2 && h2_origin_start(o) != 0) {
 		fail(o, REASON_ORIGIN_UNREACHABLE, "out of memory");
@@ -417,13 +437,12 @@ origin_release(struct origin *o)
 		origin_free(o);
 		return;
 	}
-	buf_done(&o->in);
-	buf_done(&o->out);
 	buf_done(&o->trailers);
 	o->x = NULL;
 	o->state = ORIGIN_IDLE;
 	o->idle_since_ms = clock_mono_ms();
+	o->idle_max_ms = ms;
 	stream_set_reading(&o->stream, true);
-	set_timer(o, ms);
+	set_timer(o, ms < REST_MS ? ms : REST_MS);
 	pool_put(o->gate, o);
 }

@@ -13,6 +13,8 @@
 /* Interim answers (1xx) before the final one. */
 #define INTERIM_MAX 8
 #define READ_BYTES 16384
+/* Of what comes faster than that, and is searched and passed on in one go. */
+#define BULK_READ_BYTES 65536
 #define HEAD_READ_BYTES 4096
 
 void
@@ -278,11 +280,18 @@ ended(struct origin *o, enum stream_result r)
 		fail_ended(o, !in_order);
 }
 
+static size_t
+read_size(const struct origin *o)
+{
+	if (o->state == ORIGIN_ASKED)
+		return HEAD_READ_BYTES;
+	return o->is_bulk ? BULK_READ_BYTES : READ_BYTES;
+}
+
 static enum stream_result
 read_once(struct origin *o)
 {
-	size_t size = o->state == ORIGIN_ASKED ? HEAD_READ_BYTES : READ_BYTES;
-	size_t len;
+	size_t size = read_size(o), len;
 	uint8_t *room = buf_reserve(&o->in, size);
 	enum stream_result r;
 
@@ -292,6 +301,7 @@ read_once(struct origin *o)
 	if (r != STREAM_OK)
 		return r;
 	buf_commit(&o->in, len);
+	o->is_bulk = len >= READ_BYTES;
 	o->has_answer_bytes = true;
 	exchange_alive(o->x);
 	return STREAM_OK;

@@ -58,6 +58,7 @@ struct origin {
 	struct event timer; /* of the handshake, or of being idle */
 	struct event kick;
 	uint64_t idle_since_ms;
+	uint32_t idle_max_ms;
 	bool was_idle; /* this exchange found it in the pool */
 
 	/* the request */
@@ -74,7 +75,8 @@ struct origin {
 	struct http_scan scan;
 	unsigned int interim_count;
 	bool has_answer_bytes;
-	bool keeps; /* the connection can carry another exchange */
+	bool is_bulk; /* the last read took as much as it could */
+	bool keeps;   /* the connection can carry another exchange */
 	enum http_framing framing;
 	uint64_t left; /* of the body, or of what is ready */
 	struct chunked chunked;

@@ -12,6 +12,11 @@
 
 #include "proxy/stream_bio.h"
 
+/*
+ * Records that one read of a kept buffer takes: as many as TCP brings at once.
+ */
+#define READ_BUFFER_BYTES (4 * (16384 + 256 + 5))
+
 static void
 wait_to_write(struct stream *s)
 {
@@ -95,6 +100,8 @@ stream_move(struct stream *to, struct stream *from, stream_ready *on_ready,
 	to->ended = from->ended;
 	if (ssl != NULL)
 		stream_bio_move(to, from);
+	if (stream_has_unsent(to))
+		wait_to_write(to);
 	from->ssl = NULL;
 	stream_done(from);
 }
@@ -208,6 +215,24 @@ tls_read(struct stream *s, void *buf, size_t size, size_t *ret_len)
 	s->has_more = s->has_more || s->ended != STREAM_OK;
 	*ret_len = total;
 	return STREAM_OK;
+}
+
+void
+stream_keep_buffers(struct stream *s)
+{
+	if (s->ssl == NULL)
+		return;
+	SSL_set_default_read_buffer_len(s->ssl, READ_BUFFER_BYTES);
+	(void)SSL_clear_mode(s->ssl, SSL_MODE_RELEASE_BUFFERS);
+	/* The next will be of that size. Not if it holds something. */
+	(void)SSL_free_buffers(s->ssl);
+}
+
+void
+stream_rest(struct stream *s)
+{
+	if (s->ssl != NULL)
+		(void)SSL_free_buffers(s->ssl);
 }
 
 static enum stream_result

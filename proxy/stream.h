@@ -100,6 +100,15 @@ void stream_shutdown(struct stream *s);
 void stream_set_reading(struct stream *s, bool on);
 
 /*
+ * A stream of many reads and writes: it keeps the buffers of TLS between them,
+ * larger ones, until stream_rest(). Each read takes more, and none is made, and
+ * wiped, for every message.
+ */
+void stream_keep_buffers(struct stream *s);
+/* It is idle, and gives back what it kept. */
+void stream_rest(struct stream *s);
+
+/*
  * Plain streams only: reads up to and not past the first empty line (CRLF
  * CRLF), given what was read of the same head before, so that what follows
  * stays in the socket. Results as stream_read().
