@@ -22,8 +22,8 @@ struct ca_made {
 
 /*
  * Valid from ten years ago, for guests and hosts whose clock is wrong, until
- * lifetime_s from now. 0 or -EIO when OpenSSL fails, -ENOMEM; ret->both is the caller's
- * to secret_done().
+ * lifetime_s from now. 0 or -EIO when OpenSSL fails, -ENOMEM; ret->both is the
+ * caller's to secret_done().
  */
 int ca_make(const char *common_name, uint32_t lifetime_s, struct ca_made *ret);
 
