@@ -97,6 +97,17 @@ struct pair {
 	struct span password;
 };
 
+/* EVP_DecodeBlock() drops blanks around, and takes '=' within for a digit. */
+static bool
+is_base64(struct span in)
+{
+	for (size_t i = 0; i < in.len; i++)
+		if (!ascii_is_alnum(in.ptr[i]) && in.ptr[i] != '+' &&
+		    in.ptr[i] != '/')
+			return false;
+	return true;
+}
+
 /* Base64 of at most INJECT_BASIC_MAX bytes; padding may be missing. */
 static bool
 decode(struct span in, struct pair *p, size_t *ret_len)
@@ -110,7 +121,7 @@ decode(struct span in, struct pair *p, size_t *ret_len)
 		pad++;
 	}
 	if (in.len == 0 || in.len > INJECT_BASIC_MAX || pad > 2 ||
-	    in.len % 4 == 1)
+	    in.len % 4 == 1 || !is_base64(in))
 		return false;
 	memcpy(padded, in.ptr, in.len);
 	for (pad = 0; (in.len + pad) % 4 != 0; pad++)

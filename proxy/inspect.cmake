@@ -122,6 +122,7 @@ tapward_unit_test(roots LINK tapward_ca_make tapward_roots PkgConfig::SSL)
 tapward_fuzz_target(exchange LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_guest LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_origin LINK tapward_inspect_fixture)
+tapward_fuzz_target(inject LINK tapward_inspect)
 tapward_fuzz_target(deny LINK tapward_inspect PkgConfig::JANSSON)
 tapward_fuzz_target(tls_agree
 	LINK tapward_wire PkgConfig::SSL PkgConfig::CRYPTO)
