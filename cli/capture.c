@@ -102,7 +102,7 @@ capture_run(struct session *s, const struct session_command *c,
 {
 	struct session_command own = *c;
 	const uint64_t began_ms = clock_mono_ms();
-	struct session_end end;
+	struct session_end end = { .end = FRAME_END_FAILED };
 	int fds[3] = { -1, -1, -1 };
 	int rc = make_files(input, fds);
 
