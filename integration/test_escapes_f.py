@@ -247,8 +247,10 @@ def _():
     dialled = {n: o.count() for n, o in origins.items()}
     del _world["server"].asked[:]
     for what, data in odd_hellos().items():
-        got = answer(shown(data))
-        assert not got & {"hello", "certificate", "retry"}, f"{what}: {got}"
+        for how in ("whole", "bytes"):
+            got = answer(shown(data, how=how))
+            assert not got & {"hello", "certificate", "retry"}, \
+                f"{what} {how}: {got}"
     equal({n: o.count() for n, o in origins.items()}, dialled)
     equal(_world["server"].asked, [])
     contains(shown(client_hello([API])), API, "the same, in order")
