@@ -225,6 +225,7 @@ row_monitor(struct verify *v, const struct verify_row *row,
 	AUTO_FREE char *text = NULL;
 	char path[64];
 	size_t len;
+	ssize_t n;
 	FILE *f;
 
 	(void)row;
@@ -233,9 +234,9 @@ row_monitor(struct verify *v, const struct verify_row *row,
 	if (f == NULL)
 		return false;
 	len = 0;
-	(void)getdelim(&text, &len, '\0', f);
+	n = getdelim(&text, &len, '\0', f);
 	(void)fclose(f);
-	if (text == NULL || has_line(text, "\nUid:", "0\t") ||
+	if (n == -1 || has_line(text, "\nUid:", "0\t") ||
 	    !has_line(text, "\nCapEff:", "0000000000000000") ||
 	    !has_line(text, "\nCapBnd:", "0000000000000000") ||
 	    !has_line(text, "\nNoNewPrivs:", "1") ||

@@ -363,6 +363,7 @@ vm_image_remove(const char *name, struct err *err)
 {
 	char store[VM_IMAGE_PATH_SIZE], digest[DIGEST_TEXT_SIZE];
 	char path[PATH_TEXT_SIZE + VM_IMAGE_TAG_MAX], tags[TAGS_TEXT_MAX];
+	char gone[PATH_TEXT_SIZE];
 	int rc = vm_image_store(store, err);
 
 	if (rc == 0)
@@ -378,11 +379,10 @@ vm_image_remove(const char *name, struct err *err)
 	}
 	(void)snprintf(path, sizeof(path), "%s/%s", store, digest);
 	/* First its name: half an image must not be found. */
-	(void)snprintf(store + strlen(store), sizeof(store) - strlen(store),
-	    "/.gone-%.12s", digest);
-	if (rename(path, store) == -1)
+	(void)snprintf(gone, sizeof(gone), "%s/.gone-%.12s", store, digest);
+	if (rename(path, gone) == -1)
 		return err_os(err, -errno, "%s", path);
-	remove_tree(store);
+	remove_tree(gone);
 	return 0;
 }
 
