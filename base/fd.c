@@ -41,8 +41,7 @@ fd_reset(int *fd)
 	struct linger now = { .l_onoff = 1, .l_linger = 0 };
 
 	if (*fd >= 0)
-		(void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now,
-		    sizeof(now));
+		(void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	fd_close(fd);
 }
 

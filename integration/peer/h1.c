@@ -67,10 +67,17 @@ static void
 put_answer(struct h1 *h)
 {
 	const struct shape *s = &h->t->shape;
-	char line[64];
+	char line[64], name[128];
+	const char *value = shape_field(s, name);
 
 	(void)snprintf(line, sizeof(line), "HTTP/1.1 %u Answer\r\n", s->status);
 	say(h, line);
+	if (value != NULL) {
+		say(h, name);
+		say(h, ": ");
+		say(h, value);
+		say(h, "\r\n");
+	}
 	put_framing(h, s);
 	say(h, "\r\n");
 }
@@ -209,7 +216,7 @@ output(void *state)
 	if (turn_is_cut(h->t) && h->l->out_len > 0)
 		return true;
 	if (turn_is_cut(h->t)) {
-		h->l->resets = h->t->shape.cut == CUT_RESET;
+		h->l->resets = h->t->shape.cut != CUT_CLOSE;
 		h->l->goes = !h->l->is_origin;
 		h1_finish(h, TURN_OURS);
 		return false;

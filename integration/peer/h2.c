@@ -2,15 +2,13 @@
  * HTTP/2 at either end, by libnghttp2. A stream's window opens as its body is
  * taken at the pace that its shape says; the connection's opens at once.
  */
-#include "peer.h"
+#include "h2.h"
 
 #include <inttypes.h>
-#include <nghttp2/nghttp2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAMS_MAX 256
 /* Of a stream that is in no hurry, of one that is, and of all together. */
 #define WINDOW_SMALL 65535
 #define WINDOW_LARGE (1 << 20)
@@ -18,39 +16,6 @@
 /* Room for what the library gives at once: a frame and its head. */
 #define FRAMES_MAX ((size_t)32786)
 #define FOREVER_MS (UINT64_C(1) << 40)
-
-struct h2_turn {
-	struct turn *t; /* NULL: free */
-	int32_t id;
-	size_t held; /* bytes that came and are not taken yet */
-	bool is_deferred;
-	bool is_head_method;
-};
-
-struct h2 {
-	struct link *l;
-	nghttp2_session *session;
-	struct shape shape; /* the guest's */
-	struct h2_turn turns[STREAMS_MAX];
-	size_t count; /* of turns that were used */
-	bool is_asked;
-	bool is_released; /* the stalled ones are */
-};
-
-static struct h2_turn *
-find(nghttp2_session *session, int32_t id)
-{
-	return nghttp2_session_get_stream_user_data(session, id);
-}
-
-static void
-finish(struct h2 *h, struct h2_turn *p, enum turn_end end)
-{
-	if (turn_is_over(p->t))
-		return;
-	p->t->end = end;
-	turn_say(p->t, h->l);
-}
 
 /* --- what goes out --- */
 
@@ -126,7 +91,7 @@ ask(struct h2 *h, struct h2_turn *p)
 	p->t->is_head_sent = true;
 	p->t->out.is_whole = s->frame == FRAME_NONE;
 	if (p->id < 0)
-		finish(h, p, TURN_RESET);
+		h2_finish(h, p, TURN_RESET);
 }
 
 /*
@@ -150,8 +115,8 @@ ask_all(struct h2 *h)
 	}
 }
 
-static void
-put_interims(struct h2 *h, struct h2_turn *p)
+void
+h2_put_interims(struct h2 *h, struct h2_turn *p)
 {
 	const struct shape *s = &p->t->shape;
 	char status[8];
@@ -173,157 +138,20 @@ answer(struct h2 *h, struct h2_turn *p)
 	const struct shape *s = &p->t->shape;
 	const nghttp2_data_provider source = { { .ptr = p }, on_source };
 	struct fields f = { .count = 0 };
-	char length[24], status[8];
+	char length[24], status[8], name[128];
+	const char *value = shape_field(s, name);
 	bool has_body = s->frame != FRAME_NONE && s->status != 204 &&
 	    s->status != 304 && !p->is_head_method;
 
 	(void)snprintf(status, sizeof(status), "%u", s->status % 1000);
 	add(&f, ":status", status);
 	add_length(&f, s, length);
+	if (value != NULL)
+		add(&f, name, value);
 	p->t->is_head_sent = true;
 	p->t->out.is_whole = !has_body;
 	(void)nghttp2_submit_response(h->session, p->id, f.at, f.count,
 	    has_body ? &source : NULL);
-}
-
-/* --- what comes in --- */
-
-static int
-on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
-    void *arg)
-{
-	struct h2 *h = arg;
-	struct h2_turn *p = NULL;
-	struct shape s;
-
-	if (!h->l->is_origin || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
-		return 0;
-	for (size_t i = 0; p == NULL && i < STREAMS_MAX; i++)
-		if (h->turns[i].t == NULL)
-			p = &h->turns[i];
-	if (p == NULL)
-		return NGHTTP2_ERR_CALLBACK_FAILURE;
-	shape_init(&s);
-	*p = (struct h2_turn){ .t = turn_new(&s, true),
-		.id = frame->hd.stream_id };
-	h->count++;
-	return nghttp2_session_set_stream_user_data(session, p->id, p);
-}
-
-static int
-on_header(nghttp2_session *session, const nghttp2_frame *frame,
-    const uint8_t *name, size_t name_len, const uint8_t *value,
-    size_t value_len, uint8_t flags, void *arg)
-{
-	struct h2_turn *p = find(session, frame->hd.stream_id);
-
-	(void)flags;
-	(void)arg;
-	if (p != NULL)
-		turn_add_field(p->t, p->t->has_head, (const char *)name,
-		    name_len, (const char *)value, value_len);
-	return 0;
-}
-
-static int
-take_request(struct h2 *h, struct h2_turn *p)
-{
-	const char *path = turn_field(p->t, ":path"), *method;
-	struct turn *t = p->t;
-	struct shape s;
-
-	shape_init(&s);
-	if (path == NULL || !shape_query(&s, path))
-		return NGHTTP2_ERR_CALLBACK_FAILURE;
-	p->t = turn_new(&s, true);
-	memcpy(p->t->head, t->head, sizeof(t->head));
-	p->t->head_len = t->head_len;
-	p->t->has_head = true;
-	method = turn_field(p->t, ":method");
-	p->is_head_method = method != NULL && strcmp(method, "HEAD") == 0;
-	turn_free(t);
-	put_interims(h, p);
-	return 0;
-}
-
-static void
-take_answer(struct h2_turn *p)
-{
-	struct turn *t = p->t;
-	const char *status = turn_field(t, ":status");
-
-	t->status =
-	    status == NULL ? 0 : (unsigned int)strtoul(status, NULL, 10);
-	if (t->status >= 200) {
-		t->has_head = true;
-		pace_start(&t->in.pace);
-		return;
-	}
-	if (t->interim_count < PEER_INTERIMS_MAX)
-		t->interims[t->interim_count++] = t->status;
-	memset(t->head, 0, t->head_len);
-	t->head_len = 0;
-}
-
-static int
-on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
-{
-	struct h2 *h = arg;
-	struct h2_turn *p = frame->hd.stream_id == 0
-	    ? NULL
-	    : find(session, frame->hd.stream_id);
-	int rc = 0;
-
-	if (p == NULL)
-		return 0;
-	if (frame->hd.type == NGHTTP2_HEADERS && !p->t->has_head) {
-		if (h->l->is_origin)
-			rc = take_request(h, p);
-		else
-			take_answer(p);
-	}
-	if ((frame->hd.type == NGHTTP2_HEADERS ||
-		frame->hd.type == NGHTTP2_DATA) &&
-	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
-		p->t->in.is_whole = true;
-	return rc;
-}
-
-static int
-on_data(nghttp2_session *session, uint8_t flags, int32_t id,
-    const uint8_t *data, size_t len, void *arg)
-{
-	struct h2_turn *p = find(session, id);
-
-	(void)flags;
-	(void)arg;
-	if (nghttp2_session_consume_connection(session, len) != 0)
-		return NGHTTP2_ERR_CALLBACK_FAILURE;
-	if (p == NULL)
-		return 0;
-	p->held += len;
-	turn_got(p->t, data, len);
-	return 0;
-}
-
-static int
-on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
-{
-	struct h2_turn *p = find(session, id);
-	struct h2 *h = arg;
-
-	if (p == NULL)
-		return 0;
-	p->t->error = error;
-	finish(h, p,
-	    error == NGHTTP2_NO_ERROR && p->t->in.is_whole ? TURN_WHOLE
-							   : TURN_RESET);
-	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
-	if (h->l->is_origin) {
-		turn_free(p->t);
-		p->t = NULL;
-	}
-	return 0;
 }
 
 /* --- the connection --- */
@@ -346,9 +174,15 @@ take_held(struct h2 *h, struct h2_turn *p)
 static void
 cut(struct h2 *h, struct h2_turn *p)
 {
+	h2_finish(h, p, TURN_OURS);
+	if (p->t->shape.cut == CUT_CLOSE) {
+		h->closes = true;
+		h->l->goes = !h->l->is_origin;
+		return;
+	}
 	(void)nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, p->id,
-	    NGHTTP2_CANCEL);
-	finish(h, p, TURN_OURS);
+	    p->t->shape.cut == CUT_REFUSE ? NGHTTP2_REFUSED_STREAM
+					  : NGHTTP2_CANCEL);
 }
 
 static void
@@ -402,21 +236,6 @@ release_stalled(struct h2 *h)
 }
 
 static bool
-wants_close(struct h2 *h)
-{
-	for (size_t i = 0; i < STREAMS_MAX; i++) {
-		const struct turn *t = h->turns[i].t;
-
-		if (t == NULL || t->end != TURN_OURS ||
-		    t->shape.cut != CUT_CLOSE)
-			continue;
-		h->l->goes = !h->l->is_origin;
-		return true;
-	}
-	return false;
-}
-
-static bool
 put_frames(struct h2 *h)
 {
 	while (link_room(h->l) > FRAMES_MAX) {
@@ -450,7 +269,7 @@ output(void *state)
 	    nghttp2_session_want_write(h->session) == 0)
 		(void)nghttp2_session_terminate_session(h->session,
 		    NGHTTP2_NO_ERROR);
-	if (!put_frames(h) || wants_close(h))
+	if (!put_frames(h) || h->closes)
 		return false;
 	if (h->shape.is_half && h->turns[0].t->out.is_whole)
 		h->l->ends = true;
@@ -474,26 +293,9 @@ ended(void *state, bool is_reset)
 
 	for (size_t i = 0; i < STREAMS_MAX; i++)
 		if (h->turns[i].t != NULL)
-			finish(h, &h->turns[i],
+			h2_finish(h, &h->turns[i],
 			    is_reset ? TURN_RESET : TURN_CUT);
 	return false;
-}
-
-static nghttp2_session_callbacks *
-callbacks(void)
-{
-	nghttp2_session_callbacks *c;
-
-	if (nghttp2_session_callbacks_new(&c) != 0)
-		abort();
-	nghttp2_session_callbacks_set_on_begin_headers_callback(c,
-	    on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback(c, on_header);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame_recv);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
-	nghttp2_session_callbacks_set_on_stream_close_callback(c,
-	    on_stream_close);
-	return c;
 }
 
 static bool
@@ -506,7 +308,7 @@ static void *
 start(struct link *l, const struct shape *s)
 {
 	static struct h2 h;
-	nghttp2_session_callbacks *c = callbacks();
+	nghttp2_session_callbacks *c = h2_callbacks();
 	nghttp2_option *o;
 	nghttp2_settings_entry set[] = {
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 200 },
@@ -544,7 +346,7 @@ stop(void *state)
 	for (size_t i = 0; i < STREAMS_MAX; i++) {
 		if (h->turns[i].t == NULL)
 			continue;
-		finish(h, &h->turns[i], TURN_LATE);
+		h2_finish(h, &h->turns[i], TURN_LATE);
 		turn_free(h->turns[i].t);
 	}
 	nghttp2_session_del(h->session);

@@ -63,8 +63,9 @@ enum frame {
 
 enum cut {
 	CUT_NEVER,
-	CUT_RESET, /* RST, or RST_STREAM(CANCEL) */
-	CUT_CLOSE, /* an origin ends the connection in order, a guest goes */
+	CUT_RESET,  /* RST, or RST_STREAM(CANCEL) */
+	CUT_REFUSE, /* the same, but RST_STREAM(REFUSED_STREAM) */
+	CUT_CLOSE,  /* an origin ends the connection in order, a guest goes */
 };
 
 struct shape {
@@ -85,6 +86,9 @@ struct shape {
 	enum cut cut;
 	int64_t cut_sent; /* after so many body bytes; -1: before the head */
 	int64_t cut_got;  /* the same of what it reads; -1: not by that */
+	/* It is only cut if this file is there, and takes it away. */
+	char once[128];
+	char field[128]; /* one more of the answer's head: "name:value" */
 	struct pace read, write;
 	unsigned int events;   /* the body is so many events ... */
 	char go[128];          /* ... each of which waits for a byte of this */
@@ -99,6 +103,8 @@ void shape_init(struct shape *s);
 bool shape_set(struct shape *s, const char *word);
 /* All words of a path's query. */
 bool shape_query(struct shape *s, const char *path);
+/* The name of field, into name; its value. NULL: there is none. */
+const char *shape_field(const struct shape *s, char name[128]);
 
 /* --- turn.c: one exchange at one end --- */
 

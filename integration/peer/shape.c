@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum kind {
 	KIND_TEXT,
@@ -46,6 +47,8 @@ static const struct {
 	KEY("cut", KIND_CUT, cut),
 	KEY("cut_sent", KIND_I64, cut_sent),
 	KEY("cut_got", KIND_I64, cut_got),
+	KEY("once", KIND_TEXT, once),
+	KEY("field", KIND_TEXT, field),
 	KEY("read_hold", KIND_U64, read.hold_ms),
 	KEY("read_bytes", KIND_U64, read.bytes),
 	KEY("read_ms", KIND_U64, read.ms),
@@ -72,25 +75,42 @@ shape_init(struct shape *s)
 	memcpy(s->path, "/", 2);
 }
 
+/* The place of value among count names. */
 static bool
-set_frame(enum frame *ret, const char *value)
+set_name(unsigned int *ret, const char *const *names, unsigned int count,
+    const char *value)
 {
-	static const char *const names[] = { "none", "length", "stream",
-		"close" };
-
-	for (unsigned int i = 0; i < 4; i++)
-		if (strcmp(value, names[i]) == 0) {
-			*ret = (enum frame)i;
+	for (unsigned int i = 0; i < count; i++)
+		if (names[i] != NULL && strcmp(value, names[i]) == 0) {
+			*ret = i;
 			return true;
 		}
 	return false;
 }
 
 static bool
+set_frame(enum frame *ret, const char *value)
+{
+	static const char *const names[] = { "none", "length", "stream",
+		"close" };
+	unsigned int i = 0;
+
+	if (!set_name(&i, names, 4, value))
+		return false;
+	*ret = (enum frame)i;
+	return true;
+}
+
+static bool
 set_cut(enum cut *ret, const char *value)
 {
-	*ret = strcmp(value, "reset") == 0 ? CUT_RESET : CUT_CLOSE;
-	return *ret == CUT_RESET || strcmp(value, "close") == 0;
+	static const char *const names[] = { NULL, "reset", "refuse", "close" };
+	unsigned int i = 0;
+
+	if (!set_name(&i, names, 4, value))
+		return false;
+	*ret = (enum cut)i;
+	return true;
 }
 
 static bool
@@ -153,5 +173,19 @@ shape_query(struct shape *s, const char *path)
 	while ((word = strsep(&at, "&")) != NULL)
 		if (*word != '\0' && !shape_set(s, word))
 			return false;
+	if (s->once[0] != '\0' && unlink(s->once) == -1)
+		s->cut = CUT_NEVER;
 	return true;
+}
+
+const char *
+shape_field(const struct shape *s, char name[128])
+{
+	const char *colon = strchr(s->field, ':');
+
+	if (colon == NULL)
+		return NULL;
+	memcpy(name, s->field, (size_t)(colon - s->field));
+	name[colon - s->field] = '\0';
+	return colon + 1;
 }
