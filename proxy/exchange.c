@@ -280,8 +280,8 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 }
 
 /* The grants are known: nothing of the guest's own is left that may not go. */
-static void
-go_out(struct exchange *x)
+void
+exchange_go_out(struct exchange *x)
 {
 	exchange_strip_granted(x);
 	if (x->has_credential)
@@ -324,7 +324,7 @@ begin(struct exchange *x, const struct http_request *req)
 	if (lease_grants(x->gate) == NULL)
 		await_grants(x);
 	else
-		go_out(x);
+		exchange_go_out(x);
 }
 
 int
@@ -403,7 +403,7 @@ on_grants(enum reason reason, struct injection *none, void *arg)
 	if (reason != REASON_NONE)
 		refuse_untold(x);
 	else
-		go_out(x);
+		exchange_go_out(x);
 }
 
 static void
@@ -521,52 +521,6 @@ exchange_origin_room(struct exchange *x)
 {
 	if (exchange_wants_body(x))
 		x->ops->resume_body(x->arg);
-}
-
-/* Elsewhere: not on a connection of the pool. */
-static void
-repeat(struct exchange *x)
-{
-	struct origin *o = x->origin;
-
-	x->was_repeated = true;
-	x->origin = NULL;
-	origin_free(o);
-	if (x->has_credential)
-		ask_lease(x);
-	else
-		exchange_connect(x, NULL);
-}
-
-void
-exchange_origin_failed(struct exchange *x, enum reason reason, bool by_ceiling,
-    const char *detail, enum exchange_fate fate)
-{
-	struct origin *o = x->origin;
-	struct deny d;
-
-	if (exchange_may_repeat(x, fate)) {
-		repeat(x);
-		return;
-	}
-	memcpy(x->address, origin_address(o), sizeof(x->address));
-	if (x->tunnel != NULL) {
-		/* Whoever speaks may end it, in order or not. */
-		x->ops->cut(x->arg);
-		exchange_audit(x, REASON_NONE, false, detail);
-		leave(x);
-		return;
-	}
-	d = deny_init(reason);
-	d.by_ceiling = by_ceiling;
-	d.rule = x->verdict.rule;
-	d.file = x->verdict.file;
-	d.line = x->verdict.line;
-	d.detail = detail;
-	/* The guest has the body that we have not. */
-	d.is_unseen =
-	    fate == EXCHANGE_FATE_UNSEEN && !x->was_repeated && x->front.is_h2;
-	exchange_refuse(x, &d);
 }
 
 void

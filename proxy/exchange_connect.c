@@ -70,13 +70,19 @@ exchange_find_origin(struct exchange *x)
 	return o != NULL ? o : origin_new(x->gate, &key);
 }
 
+/* Will one connection do for it and others? */
+static bool
+may_share(const struct exchange *x)
+{
+	return x->front.is_h2 && !x->is_told;
+}
+
 static bool
 may_connect(const struct exchange *x)
 {
-	bool may_share = x->front.is_h2 && !x->is_told;
 	size_t all, same = origin_connecting(x->origin, &all);
 
-	return all < ALL_MAX && same < (may_share ? 1 : KEY_MAX);
+	return all < ALL_MAX && same < (may_share(x) ? 1 : KEY_MAX);
 }
 
 static void
@@ -151,6 +157,78 @@ exchange_line_go_on(struct gate *g)
 		next = TAILQ_NEXT(x, waiting);
 		go_on(x);
 	}
+}
+
+/* Elsewhere: not on a connection of the pool. */
+static void
+repeat(struct exchange *x)
+{
+	struct origin *o = x->origin;
+
+	x->was_repeated = true;
+	x->origin = NULL;
+	origin_free(o);
+	exchange_go_out(x);
+}
+
+/* What an origin's half told of its end. */
+struct failure {
+	enum reason reason;
+	bool by_ceiling;
+	const char *detail;
+	enum exchange_fate fate;
+};
+
+static void
+refuse(struct exchange *x, const struct failure *f)
+{
+	/* Of a tunnel whoever speaks may end it, in order or not. */
+	struct deny d = deny_init(x->tunnel == NULL ? f->reason : REASON_NONE);
+
+	d.by_ceiling = f->by_ceiling;
+	d.rule = x->verdict.rule;
+	d.file = x->verdict.file;
+	d.line = x->verdict.line;
+	d.detail = f->detail;
+	/* The guest has the body that we have not. */
+	d.is_unseen = f->fate == EXCHANGE_FATE_UNSEEN && !x->was_repeated &&
+	    x->front.is_h2;
+	exchange_refuse(x, &d);
+}
+
+/*
+ * Those that wait to share a connection that was not to be had. Else each of
+ * them would wait for one of its own, one after another.
+ */
+static void
+fail_line(struct gate *g, const struct origin_key *key, const struct failure *f)
+{
+	struct exchange *x, *next;
+
+	for (x = TAILQ_FIRST(pool_line(g)); x != NULL; x = next) {
+		next = TAILQ_NEXT(x, waiting);
+		if (may_share(x) && pool_key_is(origin_key(x->origin), key))
+			refuse(x, f);
+	}
+}
+
+void
+exchange_origin_failed(struct exchange *x, enum reason reason, bool by_ceiling,
+    const char *detail, enum exchange_fate fate)
+{
+	const struct failure f = { reason, by_ceiling, detail, fate };
+	const struct origin_key key = *origin_key(x->origin);
+	bool was_connecting = x->state == EXCHANGE_CONNECT;
+	struct gate *g = x->gate;
+
+	if (exchange_may_repeat(x, fate)) {
+		repeat(x);
+		return;
+	}
+	memcpy(x->address, origin_address(x->origin), sizeof(x->address));
+	refuse(x, &f);
+	if (was_connecting)
+		fail_line(g, &key, &f);
 }
 
 void

@@ -94,6 +94,11 @@ struct exchange {
 
 /* --- exchange.c --- */
 void exchange_enter(struct exchange *x, enum exchange_state next);
+/*
+ * It may go, as far as the guest is concerned: without a field that no guest
+ * may send, with a lease if it wants one.
+ */
+void exchange_go_out(struct exchange *x);
 /* Its origin is ready: sends the head. */
 void exchange_open(struct exchange *x);
 /*

@@ -438,6 +438,20 @@ step_exchange(struct h1_guest *h)
 }
 
 static bool
+step_over(struct h1_guest *h)
+{
+	/* What was said must not wait behind what follows. */
+	if (h->keeps && h->out.len > h->gate->limits.wait_bytes / 2) {
+		if (h->deadline_ms == 0)
+			h1_guest_set_deadline(h,
+			    h->gate->limits.relay_idle_timeout_ms);
+		return h1_guest_pause(h);
+	}
+	after_exchange(h);
+	return true;
+}
+
+static bool
 step(struct h1_guest *h)
 {
 	switch (h->state) {
@@ -448,15 +462,7 @@ step(struct h1_guest *h)
 	case H1_BODY:
 	case H1_WAIT:
 	case H1_TUNNEL:
-		if (h->x == NULL) {
-			/* What was said must not wait behind what follows. */
-			if (h->keeps &&
-			    h->out.len > h->gate->limits.wait_bytes / 2)
-				return false;
-			after_exchange(h);
-			return true;
-		}
-		return step_exchange(h);
+		return h->x == NULL ? step_over(h) : step_exchange(h);
 	case H1_DRAIN:
 		return step_drain(h);
 	case H1_LINGER:

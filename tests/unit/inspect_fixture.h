@@ -77,6 +77,7 @@ struct fix {
 	struct peer origins[FIX_ORIGINS_MAX];
 	size_t origin_count;
 	enum reason dial_refusal;
+	size_t dial_count; /* refused ones too */
 	enum fix_cert cert;
 	bool origin_is_h2; /* what an origin chooses if it is offered */
 	SSL_CTX *origin_tls;

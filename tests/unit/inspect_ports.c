@@ -157,6 +157,7 @@ dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
 
 	(void)port;
 	assert_non_null(d);
+	fix_current()->dial_count++;
 	(void)snprintf(d->host, sizeof(d->host), "%s", host);
 	d->scheme = scheme;
 	d->done = done;

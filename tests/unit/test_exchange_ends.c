@@ -109,6 +109,30 @@ a_slow_reader_stops_the_origin_while_its_upload_goes_on(void **state)
 	assert_int_equal(fix_last(f)->r.down, sizeof(body));
 }
 
+/* The answer is whole, and the exchange over, but half of it is with us. */
+static void
+a_guest_that_never_reads_the_rest_is_left(void **state)
+{
+	struct fix *f = *state;
+	static char body[4000000];
+	struct peer *o;
+
+	f->gate.limits.relay_idle_timeout_ms = 100;
+	f->gate.limits.wait_bytes = sizeof(body);
+	fix_open_http(f);
+	o = fix_ask(f, GET);
+	f->guest.is_slow = true;
+	peer_say(o, "HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n");
+	peer_send(o, body, sizeof(body));
+	fix_until(f, f->record_count == 1);
+	assert_int_equal(fix_last(f)->r.reason, REASON_NONE);
+	/* Nor does it keep us busy with the next request. */
+	peer_say(&f->guest, GET);
+	assert_in_range(fix_wakes(f), 1, 4);
+	fix_until(f, f->is_closed);
+	assert_int_equal(f->origin_count, 1);
+}
+
 /* What waits, waits without a wake-up. */
 static void
 nothing_spins_while_it_waits(void **state)
@@ -531,6 +555,7 @@ main(void)
 		TEST(a_slow_reader_stops_the_origin),
 		TEST(a_slow_origin_stops_the_guest),
 		TEST(a_slow_reader_stops_the_origin_while_its_upload_goes_on),
+		TEST(a_guest_that_never_reads_the_rest_is_left),
 		TEST(nothing_spins_while_it_waits),
 		TEST(a_refused_upload_is_not_drained_for_ever),
 		TEST(a_refused_chunked_upload_is_read_to_its_end),

@@ -402,6 +402,29 @@ a_burst_to_an_origin_of_http1_is_answered_whole(void **state)
 }
 
 /* They wait, they are not refused; those that are given up leave the line. */
+/* Not one after another, each for as long as the dialler takes. */
+static void
+a_burst_to_an_origin_that_is_not_there_shares_its_fate(void **state)
+{
+	struct fix *f = *state;
+	struct side g;
+
+	f->dial_refusal = REASON_ORIGIN_UNREACHABLE;
+	side_guest(&g, f, true);
+	for (unsigned int i = 0; i < 20; i++)
+		side_send(&g, &get);
+	fix_until(f, f->record_count == 20);
+	for (unsigned int i = 0; i < 20; i++)
+		assert_int_equal(f->records[i].r.reason,
+		    REASON_ORIGIN_UNREACHABLE);
+	assert_in_range(f->dial_count, 1, 2);
+	/* The next is asked for anew. */
+	f->dial_refusal = REASON_NONE;
+	side_send(&g, &get);
+	fix_until(f, f->origin_count == 1);
+	side_done(&g);
+}
+
 static void
 a_burst_that_is_given_up_dials_no_more(void **state)
 {
@@ -456,6 +479,7 @@ main(void)
 		TEST(an_exchange_that_does_not_move_times_out),
 		TEST(a_burst_is_one_handshake_if_the_origin_speaks_h2),
 		TEST(a_burst_to_an_origin_of_http1_is_answered_whole),
+		TEST(a_burst_to_an_origin_that_is_not_there_shares_its_fate),
 		TEST(a_burst_that_is_given_up_dials_no_more),
 		TEST(a_guest_is_not_read_while_the_audit_is_behind),
 	};
