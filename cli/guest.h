@@ -16,9 +16,9 @@
 /* When tapward itself failed, as timeout(1) and docker(1) have it. */
 #define GUEST_STATUS_OURS 125
 
-/* Where the agent puts them (vmm/agent). */
+/* Where the agent puts them (vmm/agent/boot_files.c). */
 #define GUEST_CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
-#define GUEST_CA "/tapward/ca.pem"
+#define GUEST_CA "/usr/local/share/ca-certificates/tapward.crt"
 
 struct command_options {
 	const char *cwd, *user;

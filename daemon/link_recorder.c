@@ -158,6 +158,8 @@ write_command(struct wr *w, const struct message_vm_record *r)
 			wr_u8(w, ' ');
 		else if (c == ' ' || c == '\\')
 			wr_fmt(w, "\\%c", c);
+		else if (c < 0x20 && c != '\0')
+			wr_fmt(w, "\\x%02x", c);
 		else if (c != '\0')
 			wr_u8(w, c);
 	}

@@ -4,12 +4,14 @@
  * without were found by trying.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "vmm/disk.h"
 #include "vmm/driver.h"
@@ -25,6 +27,8 @@ static const char *const programs[] = { "/usr/bin/qemu-system-x86_64",
 /* Translated code that emulation keeps; QEMU's own default is a quarter of
  * the guest's memory, up to 1 GiB. */
 #define TCG_CACHE_MIB 256
+/* How long a QEMU that cannot begin takes to end. */
+#define DEATH_MS 200
 
 /* The monitor's descriptors, in the order they are given to it. */
 enum {
@@ -216,10 +220,43 @@ run(const struct args *a, struct monitor *m, struct err *err)
 }
 
 static int
-start(const struct message_vm_spec *spec, struct monitor *ret, struct err *err)
+start_with(const char *program, const struct message_vm_spec *spec,
+    struct monitor *ret, struct err *err)
 {
 	struct args a = { .count = 0 };
+
+	add(&a, program);
+	add_machine(&a, spec, ret->has_kvm);
+	add_boot(&a, ret->has_kvm);
+	add_devices(&a, spec);
+	if (a.is_full)
+		return err_os(err, -E2BIG, "QEMU's command line");
+	return run(&a, ret, err);
+}
+
+/*
+ * A host that is itself a virtual machine may have a KVM that takes no guest:
+ * QEMU then ends as it begins.
+ */
+static bool
+died_at_once(struct monitor *m)
+{
+	struct pollfd p = { .fd = m->pidfd, .events = POLLIN };
+
+	if (poll(&p, 1, DEATH_MS) != 1)
+		return false;
+	(void)process_end(m->pidfd, DEATH_MS);
+	fd_close(&m->pidfd);
+	fd_close(&m->console_fd);
+	fd_close(&m->agent_fd);
+	return true;
+}
+
+static int
+start(const struct message_vm_spec *spec, struct monitor *ret, struct err *err)
+{
 	const char *program = driver_program(programs);
+	int rc;
 
 	if (program == NULL) {
 		(void)err_at(err, NULL, 0,
@@ -234,13 +271,13 @@ start(const struct message_vm_spec *spec, struct monitor *ret, struct err *err)
 		    "--require-kvm the guest is emulated, slower");
 		return -ENODEV;
 	}
-	add(&a, program);
-	add_machine(&a, spec, ret->has_kvm);
-	add_boot(&a, ret->has_kvm);
-	add_devices(&a, spec);
-	if (a.is_full)
-		return err_os(err, -E2BIG, "QEMU's command line");
-	return run(&a, ret, err);
+	rc = start_with(program, spec, ret, err);
+	if (rc != 0 || !ret->has_kvm || spec->needs_kvm || !died_at_once(ret))
+		return rc;
+	log_warn("qemu", "sandbox=%s KVM takes no guest here: emulated",
+	    spec->name);
+	ret->has_kvm = false;
+	return start_with(program, spec, ret, err);
 }
 
 const struct driver driver_qemu = {
