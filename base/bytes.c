@@ -207,7 +207,10 @@ put_int(struct wr *w, uint64_t v, size_t len)
 void
 wr_u8(struct wr *w, uint8_t v)
 {
-	put_int(w, v, 1);
+	uint8_t *p = room(w, 1);
+
+	if (p != NULL)
+		*p = v;
 }
 
 void
@@ -268,6 +271,31 @@ wr_text(struct wr *w, const char *s)
 }
 
 void
+wr_decimal(struct wr *w, uint64_t v)
+{
+	uint8_t digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (uint8_t)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	wr_bytes(w, digits + at, sizeof(digits) - at);
+}
+
+void
+wr_digits(struct wr *w, unsigned int v, size_t digits)
+{
+	uint8_t *p = room(w, digits);
+
+	for (size_t i = digits; p != NULL && i > 0; i--) {
+		p[i - 1] = (uint8_t)('0' + v % 10);
+		v /= 10;
+	}
+	assert(p == NULL || v == 0);
+}
+
+void
 wr_fmt(struct wr *w, const char *fmt, ...)
 {
 	size_t left = w->size - w->len;
@@ -295,6 +323,16 @@ wr_patch_u16(struct wr *w, size_t at, uint16_t v)
 	assert(at <= w->len && w->len - at >= 2);
 	w->buf[at] = (uint8_t)(v >> 8);
 	w->buf[at + 1] = (uint8_t)(v & 0xff);
+}
+
+size_t
+span_printable(struct span s)
+{
+	size_t i = 0;
+
+	while (i < s.len && s.ptr[i] >= 0x20 && s.ptr[i] <= 0x7e)
+		i++;
+	return i;
 }
 
 bool

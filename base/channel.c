@@ -22,13 +22,17 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/packet.h"
+#include "base/packet_socket.h"
 #include "base/secret.h"
 
 #define AREA "channel"
 /* Packets taken in one turn of the loop, so that others have theirs. */
 #define READ_BUDGET 32
-/* Of those that gathered: what the sender's buffer holds, about. */
-#define GATHERED_BUDGET 256
+/*
+ * Calls for those that gathered. Each takes up to PACKET_MANY_MAX, together
+ * about what the sender's buffer holds.
+ */
+#define GATHERED_BUDGET 8
 /*
  * A channel that is woken again this soon is busy, and then read until there
  * is no more. On a quiet one the read that would only say so is left out: it
@@ -37,8 +41,6 @@
 #define BUSY_US 200
 /* And of an end that has gone: what its send buffer could hold. */
 #define DRAIN_BUDGET 512
-/* Most that one packet may bring: unix(7), SCM_MAX_FD. */
-#define KERNEL_FDS_MAX 253
 
 /* A packet that waits until the receiver has room. */
 struct packet {
@@ -62,7 +64,7 @@ struct chan {
 	int fd;
 	bool is_in_handler;
 	bool answers_first;   /* chan_answer_first() */
-	bool takes_many;      /* chan_take_many() */
+	size_t many_slot;     /* chan_take_many(): bytes for each; else 0 */
 	struct timeval woken; /* the loop's time of the last wake-up */
 	uint32_t last_id;
 	const struct chan_rule *rules; /* borrowed */
@@ -143,35 +145,6 @@ chan_drain(struct chan *c)
 	event_active(c->closed_event, EV_TIMEOUT, 0);
 }
 
-/* 0 or -errno of sendmsg(); -EAGAIN when it would wait. */
-static int
-send_now(int fd, struct iovec *iov, size_t iov_len, const int *fds,
-    unsigned int fd_count)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int) * CHAN_FDS_MAX)];
-	} control;
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = iov_len };
-	ssize_t n;
-
-	if (fd_count > 0) {
-		struct cmsghdr *cm = &control.align;
-
-		memset(&control, 0, sizeof(control));
-		m.msg_control = control.bytes;
-		m.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
-		memcpy(CMSG_DATA(cm), fds, sizeof(int) * fd_count);
-	}
-	do
-		n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (n == -1 && errno == EINTR);
-	return n == -1 ? -errno : 0;
-}
-
 /* All was sent. */
 static void
 read_again(struct chan *c)
@@ -191,7 +164,7 @@ flush_queue(struct chan *c)
 	while (rc == 0 && (p = STAILQ_FIRST(&c->queue)) != NULL) {
 		struct iovec iov = { p->bytes, p->len };
 
-		rc = send_now(c->fd, &iov, 1, p->fds, p->fd_count);
+		rc = packet_send(c->fd, &iov, 1, p->fds, p->fd_count);
 		if (rc == 0)
 			queue_pop(c);
 	}
@@ -215,74 +188,26 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	flush_queue(c);
 }
 
-/*
- * Every descriptor that came with m into fds, which has room for all that the
- * control buffer can hold. A buffer for n can hold n + 1: CMSG_SPACE() rounds
- * up, and the kernel fills what is there.
- */
-static unsigned int
-collect_fds(struct msghdr *m, int fds[KERNEL_FDS_MAX])
-{
-	unsigned int count = 0;
-
-	for (struct cmsghdr *cm = CMSG_FIRSTHDR(m); cm != NULL;
-	     cm = CMSG_NXTHDR(m, cm)) {
-		size_t len = cm->cmsg_len - CMSG_LEN(0);
-
-		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
-			continue;
-		assert(count + len / sizeof(int) <= KERNEL_FDS_MAX);
-		memcpy(fds + count, CMSG_DATA(cm), len);
-		count += (unsigned int)(len / sizeof(int));
-	}
-	return count;
-}
-
-static void
-close_fds(int *fds, unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++)
-		fd_close(&fds[i]);
-}
-
-/* A packet, or what stands for one: 1, 0 at the end, or -errno. */
+/* Hands it to its handler. 1 if there may be more, or -errno. */
 static int
-receive(int fd, size_t *ret_len, int fds[KERNEL_FDS_MAX],
-    unsigned int *ret_fd_count)
+take(struct chan *c, const struct packet_in *packet)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int) * CHAN_FDS_MAX)];
-	} control;
-	struct iovec iov = { receive_buffer, sizeof(receive_buffer) };
-	struct msghdr m = { .msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes) };
-	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	unsigned int count;
+	int rc;
 
-	if (n == -1)
-		return -errno;
-	count = collect_fds(&m, fds);
-	*ret_len = (size_t)n;
-	*ret_fd_count = count;
-	if (n > 0 && (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
-		return 1;
-	close_fds(fds, count);
-	secret_wipe(receive_buffer, (size_t)n);
-	/* An empty packet reads like the end, and is as much of one. */
-	return n == 0 ? 0 : -EMSGSIZE;
+	receive_buffer_is_used = true;
+	c->is_in_handler = true;
+	rc = packet_dispatch(c, c->rules, c->rule_count, packet, c->arg);
+	c->is_in_handler = false;
+	receive_buffer_is_used = false;
+	secret_wipe(receive_buffer + (packet->bytes.ptr - receive_buffer),
+	    packet->bytes.len);
+	return rc == 0 ? 1 : rc;
 }
 
-/* Takes one packet. 1 if there may be more, 0 if not now, or -errno. */
+/* What a receiving that brought nothing means: 1, 0 or -errno. */
 static int
-read_packet(struct chan *c)
+after_nothing(int rc)
 {
-	int fds[KERNEL_FDS_MAX];
-	struct packet_in packet = { { receive_buffer, 0 }, fds, 0 };
-	int rc = receive(c->fd, &packet.bytes.len, fds, &packet.fd_count);
-
 	/*
 	 * ECONNRESET: the other end closed with our packets unread; its own
 	 * are there to be read yet.
@@ -291,15 +216,47 @@ read_packet(struct chan *c)
 		return 1;
 	if (rc == -EAGAIN)
 		return 0;
-	if (rc <= 0)
-		return rc == 0 ? -EPIPE : rc;
-	receive_buffer_is_used = true;
-	c->is_in_handler = true;
-	rc = packet_dispatch(c, c->rules, c->rule_count, &packet, c->arg);
-	c->is_in_handler = false;
-	receive_buffer_is_used = false;
-	secret_wipe(receive_buffer, packet.bytes.len);
-	return rc == 0 ? 1 : rc;
+	return rc == 0 ? -EPIPE : rc;
+}
+
+/* Takes one packet. 1 if there may be more, 0 if not now, or -errno. */
+static int
+read_packet(struct chan *c)
+{
+	int fds[PACKET_FDS_MAX];
+	struct packet_in packet = { { receive_buffer, 0 }, fds, 0 };
+	int rc = packet_receive(c->fd, receive_buffer, sizeof(receive_buffer),
+	    &packet.bytes.len, fds, &packet.fd_count);
+
+	return rc == 1 ? take(c, &packet) : after_nothing(rc);
+}
+
+/* As read_packet(), of all that one call brings. */
+static int
+read_packets(struct chan *c)
+{
+	struct span all[PACKET_MANY_MAX];
+	int n = packet_receive_many(c->fd, receive_buffer,
+	    sizeof(receive_buffer), c->many_slot, all);
+	int rc = 1;
+
+	if (n <= 0)
+		return after_nothing(n);
+	for (int i = 0; i < n && rc == 1 && c->state != CHAN_ENDED; i++) {
+		const struct packet_in packet = { all[i], NULL, 0 };
+
+		if (all[i].ptr == NULL)
+			rc = -EMSGSIZE;
+		else if (all[i].len == 0)
+			rc = -EPIPE;
+		else
+			rc = take(c, &packet);
+	}
+	/* Fewer than could have come: that was all. */
+	if (rc == 1 &&
+	    (size_t)n < packet_many_slots(sizeof(receive_buffer), c->many_slot))
+		return 0;
+	return rc;
 }
 
 static bool
@@ -317,7 +274,7 @@ read_some(struct chan *c, unsigned int budget)
 	/* A handler of ours would change the packet under another's feet. */
 	assert(!receive_buffer_is_used);
 	for (; budget > 0 && rc == 1; budget--) {
-		rc = read_packet(c);
+		rc = c->many_slot > 0 ? read_packets(c) : read_packet(c);
 		if (c->state == CHAN_ENDED || (rc == 1 && must_answer(c)))
 			return 0;
 	}
@@ -333,7 +290,7 @@ read_budget(struct chan *c)
 {
 	struct timeval now, gap;
 
-	if (c->takes_many)
+	if (c->many_slot > 0)
 		return GATHERED_BUDGET;
 	if (event_base_gettimeofday_cached(event_get_base(c->read_event),
 		&now) == -1)
@@ -419,7 +376,14 @@ chan_answer_first(struct chan *c)
 void
 chan_take_many(struct chan *c)
 {
-	c->takes_many = true;
+	for (size_t i = 0; i < c->rule_count; i++) {
+		size_t most = CHAN_HEADER_BYTES + c->rules[i].body_max;
+
+		assert(c->rules[i].fds_max == 0);
+		if (most > c->many_slot)
+			c->many_slot = most;
+	}
+	assert(c->many_slot > 0 && c->many_slot <= sizeof(receive_buffer));
 }
 
 void
@@ -485,7 +449,7 @@ send_or_wait(struct chan *c, struct iovec iov[2], const int *fds,
 		return -EMSGSIZE;
 	if (!STAILQ_EMPTY(&c->queue))
 		return -EAGAIN;
-	return send_now(c->fd, iov, 2, fds, fd_count);
+	return packet_send(c->fd, iov, 2, fds, fd_count);
 }
 
 /* What a failed send means for the channel. Returns rc. */

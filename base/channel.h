@@ -76,7 +76,8 @@ struct chan *chan_new(struct event_base *base, int fd,
 void chan_answer_first(struct chan *c);
 /*
  * The receiver lets packets gather before it looks (recorder_main.c), so that
- * how soon it was woken again says nothing: it takes many each time.
+ * how soon it was woken again says nothing: it takes many each time, by few
+ * calls. None of its rules takes descriptors.
  */
 void chan_take_many(struct chan *c);
 /* Closes it; not from inside its own handlers, which return an error. */

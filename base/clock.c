@@ -5,8 +5,9 @@
 
 #include <assert.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <time.h>
+
+#include "base/bytes.h"
 
 static struct {
 	bool is_stopped;
@@ -77,33 +78,28 @@ struct date {
 	unsigned int year, month, day;
 };
 
-static bool
-is_leap(unsigned int year)
-{
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-/* The date that lies days after 1970-01-01 (Gregorian). */
+/*
+ * The date that lies days after 1970-01-01 (Gregorian). Counted from the first
+ * of a March, so that the day that comes every four years is a year's last:
+ * then months are 31, 30, 31, 30, 31 days twice, and the rest of it.
+ */
 static struct date
 date_after(uint64_t days)
 {
-	static const unsigned int lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31,
-		30, 31, 30, 31 };
 	const unsigned int era = 146097; /* days in 400 years */
-	struct date d = { 1970 + 400 * (unsigned int)(days / era), 1, 1 };
-	unsigned int left = (unsigned int)(days % era);
-	unsigned int len;
+	/* From 0000-03-01. */
+	const uint64_t from_march = days + 719468;
+	const unsigned int day = (unsigned int)(from_march % era);
+	const unsigned int year =
+	    (day - day / 1460 + day / 36524 - day / (era - 1)) / 365;
+	const unsigned int of_year = day - (365 * year + year / 4 - year / 100);
+	const unsigned int month = (5 * of_year + 2) / 153;
+	struct date d = { .year = year + 400 * (unsigned int)(from_march / era),
+		.month = month < 10 ? month + 3 : month - 9,
+		.day = of_year - (153 * month + 2) / 5 + 1 };
 
-	while (left >= (len = is_leap(d.year) ? 366 : 365)) {
-		left -= len;
+	if (d.month <= 2)
 		d.year++;
-	}
-	while (left >=
-	    (len = lengths[d.month - 1] + (d.month == 2 && is_leap(d.year)))) {
-		left -= len;
-		d.month++;
-	}
-	d.day += left;
 	return d;
 }
 
@@ -119,10 +115,22 @@ clock_text(uint64_t wall_ms, char buf[CLOCK_TEXT_SIZE])
 	uint64_t ms = wall_ms < last_ms ? wall_ms : last_ms;
 	struct date d = date_after(ms / day_ms);
 	unsigned int t = (unsigned int)(ms % day_ms);
+	struct wr w = wr_init(buf, CLOCK_TEXT_SIZE);
 
-	(void)snprintf(buf, CLOCK_TEXT_SIZE,
-	    "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", d.year % 10000,
-	    d.month % 100, d.day % 100, t / 3600000 % 100, t / 60000 % 60,
-	    t / 1000 % 60, t % 1000);
+	wr_digits(&w, d.year, 4);
+	wr_u8(&w, '-');
+	wr_digits(&w, d.month, 2);
+	wr_u8(&w, '-');
+	wr_digits(&w, d.day, 2);
+	wr_u8(&w, 'T');
+	wr_digits(&w, t / 3600000, 2);
+	wr_u8(&w, ':');
+	wr_digits(&w, t / 60000 % 60, 2);
+	wr_u8(&w, ':');
+	wr_digits(&w, t / 1000 % 60, 2);
+	wr_u8(&w, '.');
+	wr_digits(&w, t % 1000, 3);
+	wr_text(&w, "Z");
+	wr_u8(&w, 0);
 	return buf;
 }

@@ -8,17 +8,42 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+/*
+ * Made once: to look up an algorithm and to make a context costs as much as to
+ * hash a line of the audit log. NULL when the library fails.
+ */
+static EVP_MD_CTX *
+context(void)
+{
+	static EVP_MD_CTX *made;
+	EVP_MD_CTX *c;
+	EVP_MD *md;
+
+	if (made != NULL)
+		return made;
+	/* No configuration file: we may have no files, and it names modules. */
+	if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
+		return NULL;
+	c = EVP_MD_CTX_new();
+	md = EVP_MD_fetch(NULL, "SHA256", NULL);
+	if (c != NULL && md != NULL && EVP_DigestInit_ex2(c, md, NULL) == 1)
+		made = c;
+	else
+		EVP_MD_CTX_free(c);
+	EVP_MD_free(md); /* the context has a reference of its own */
+	return made;
+}
+
 int
 digest_sha256(const void *ptr, size_t len, uint8_t ret[DIGEST_BYTES])
 {
 	uint8_t md[EVP_MAX_MD_SIZE];
 	unsigned int md_len;
+	EVP_MD_CTX *c = context();
 
-	/* No configuration file: we may have no files, and it names modules. */
-	if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
-		return -EIO;
-	if (EVP_Digest(ptr, len, md, &md_len, EVP_sha256(), NULL) != 1 ||
-	    md_len != DIGEST_BYTES)
+	if (c == NULL || EVP_DigestInit_ex2(c, NULL, NULL) != 1 ||
+	    EVP_DigestUpdate(c, ptr, len) != 1 ||
+	    EVP_DigestFinal_ex(c, md, &md_len) != 1 || md_len != DIGEST_BYTES)
 		return -EIO;
 	for (size_t i = 0; i < DIGEST_BYTES; i++)
 		ret[i] = md[i];

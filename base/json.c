@@ -25,12 +25,31 @@ put_byte(struct wr *w, uint8_t c)
 	wr_u8(w, c);
 }
 
+/* How many bytes at the front stand for themselves. */
+static size_t
+plain_run(struct span s)
+{
+	size_t i = 0;
+
+	while (i < s.len && s.ptr[i] >= 0x20 && s.ptr[i] <= 0x7e &&
+	    s.ptr[i] != '"' && s.ptr[i] != '\\')
+		i++;
+	return i;
+}
+
 static void
 put_string(struct wr *w, struct span s, const char *end)
 {
 	wr_u8(w, '"');
-	for (size_t i = 0; i < s.len; i++)
-		put_byte(w, s.ptr[i]);
+	while (s.len > 0) {
+		size_t run = plain_run(s);
+
+		wr_bytes(w, s.ptr, run);
+		if (run < s.len)
+			put_byte(w, s.ptr[run++]);
+		s.ptr += run;
+		s.len -= run;
+	}
 	wr_text(w, end);
 	wr_u8(w, '"');
 }
@@ -114,7 +133,7 @@ void
 json_u64(struct json *j, const char *key, uint64_t value)
 {
 	begin(j, key);
-	wr_fmt(j->w, "%" PRIu64, value);
+	wr_decimal(j->w, value);
 }
 
 void

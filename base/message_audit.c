@@ -49,13 +49,19 @@ audit_event_name(enum audit_event e)
 static void
 put_text(struct wr *w, const char *s, size_t size)
 {
-	size_t len = strnlen(s, size - 1);
+	struct span rest = { (const uint8_t *)s, strnlen(s, size - 1) };
 
-	wr_u16(w, (uint16_t)len);
-	for (size_t i = 0; i < len; i++) {
-		bool is_shown = s[i] >= 0x20 && s[i] <= 0x7e;
+	wr_u16(w, (uint16_t)rest.len);
+	while (rest.len > 0) {
+		size_t shown = span_printable(rest);
 
-		wr_u8(w, is_shown ? (uint8_t)s[i] : '?');
+		wr_bytes(w, rest.ptr, shown);
+		if (shown < rest.len) {
+			wr_u8(w, '?');
+			shown++;
+		}
+		rest.ptr += shown;
+		rest.len -= shown;
 	}
 }
 

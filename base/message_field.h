@@ -72,9 +72,8 @@ field_printable(struct rd *r, char *buf, size_t size)
 {
 	size_t len = rd_cstr16(r, buf, size);
 
-	for (size_t i = 0; i < len; i++)
-		if (buf[i] < 0x20 || buf[i] > 0x7e)
-			rd_fail(r);
+	if (span_printable((struct span){ (const uint8_t *)buf, len }) < len)
+		rd_fail(r);
 }
 
 /*

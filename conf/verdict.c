@@ -3,7 +3,9 @@
  */
 #include "conf/verdict.h"
 
-#include <stdio.h>
+#include <assert.h>
+
+#include "base/bytes.h"
 
 const char *
 action_name(enum action a)
@@ -37,8 +39,12 @@ const char *
 verdict_code(const struct verdict *v, char buf[48])
 {
 	const char *code = reason_code(v->reason);
+	struct wr w = wr_init(buf, 48);
 
-	(void)snprintf(buf, 48, "%s%s",
-	    v->by_ceiling && code[0] != '\0' ? "ceiling-" : "", code);
+	if (v->by_ceiling && code[0] != '\0')
+		wr_text(&w, "ceiling-");
+	wr_text(&w, code);
+	wr_u8(&w, 0);
+	assert(wr_ok(&w));
 	return buf;
 }

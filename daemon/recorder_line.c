@@ -54,13 +54,16 @@ static void
 write_at(struct json *j, const struct audit_record *r)
 {
 	char at[192];
+	struct wr w = wr_init(at, sizeof(at));
 
 	if (r->file[0] == '\0') {
 		json_str(j, "at", "-");
 		return;
 	}
-	(void)snprintf(at, sizeof(at), "%s:%u", r->file, r->line);
-	json_str(j, "at", at);
+	wr_text(&w, r->file);
+	wr_u8(&w, ':');
+	wr_decimal(&w, r->line);
+	json_bytes(j, "at", (struct span){ w.buf, w.len }, sizeof(at));
 }
 
 static void

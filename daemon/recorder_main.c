@@ -347,6 +347,7 @@ static const struct confine_call calls[] = {
 	{ "pread64", "the end of the log at start; readers" },
 	{ "accept4", "a later supervisor at the peer socket" },
 	{ "clock_nanosleep", "lets records gather under load" },
+	{ "recvmmsg", "and takes them" },
 };
 
 static const struct confine_profile profile = {

@@ -169,6 +169,25 @@ open_chan(struct seen *s, struct event_base *base, int fd)
 	return s->chan;
 }
 
+/* A receiver of many small packets without descriptors. */
+static inline struct chan *
+open_many(struct seen *s, struct event_base *base, int fd)
+{
+	static const struct chan_rule number[] = {
+		{ TYPE_NUMBER, 4, 0, 0, on_number },
+		{ TYPE_REFUSED, 50, 0, 0, on_refused },
+	};
+
+	memset(s, 0, sizeof(*s));
+	s->base = base;
+	s->taken_fd = -1;
+	s->chan = chan_new(base, fd, number, sizeof(number) / sizeof(number[0]),
+	    on_closed, s);
+	assert_non_null(s->chan);
+	chan_take_many(s->chan);
+	return s->chan;
+}
+
 /* One turn of the loop, which must have something to do. */
 static inline void
 turn(struct event_base *base)

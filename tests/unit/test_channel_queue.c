@@ -206,14 +206,60 @@ what_gathered_is_taken_in_one_turn(void **state)
 	(void)state;
 	assert_int_equal(chan_pair(ends), 0);
 	open_chan(&a, base, ends[0]);
-	chan_take_many(open_chan(&b, base, ends[1]));
+	(void)open_many(&b, base, ends[1]);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(send_number(a.chan, i), 0);
 	turn(base);
 	assert_int_equal(b.count, 100);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(b.numbers[i], i);
 	chan_free(a.chan);
 	chan_free(b.chan);
 	event_base_free(base);
+}
+
+/* What came before the bad one counts, what came behind it does not. */
+static void
+one_that_breaks_the_rules_ends_it_among_many(void **state)
+{
+	static const struct {
+		const char *claim;
+		uint16_t type;
+		size_t len;
+		unsigned int fd_count;
+	} rows[] = {
+		{ "a body over every limit", TYPE_NUMBER, 100, 0 },
+		{ "a body over its own", TYPE_NUMBER, 5, 0 },
+		{ "a type of no row", TYPE_ANSWER, 4, 0 },
+		{ "a descriptor", TYPE_NUMBER, 4, 1 },
+		{ "a handler that refuses", TYPE_REFUSED, 4, 0 },
+	};
+	uint8_t buf[100] = { 0 };
+	int before = count_fds();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct event_base *base = event_base_new();
+		struct wr w = { buf, sizeof(buf), rows[i].len, false };
+		struct seen a, b;
+		int ends[2];
+
+		assert_int_equal(chan_pair(ends), 0);
+		open_chan(&a, base, ends[0]);
+		(void)open_many(&b, base, ends[1]);
+		assert_int_equal(send_number(a.chan, 1), 0);
+		assert_int_equal(chan_send(a.chan, rows[i].type, 0, &w,
+				     &ends[0], rows[i].fd_count),
+		    0);
+		assert_int_equal(send_number(a.chan, 2), 0);
+		settle(base);
+		if (b.count != 1 || b.closed != 1)
+			fail_msg("%s: %u taken, closed %u times", rows[i].claim,
+			    b.count, b.closed);
+		chan_free(a.chan);
+		event_base_free(base);
+	}
+	assert_int_equal(count_fds(), before);
 }
 
 static void
@@ -257,6 +303,7 @@ main(void)
 		cmocka_unit_test(what_waits_is_bounded_in_bytes_too),
 		cmocka_unit_test(who_does_not_read_is_not_read),
 		cmocka_unit_test(what_gathered_is_taken_in_one_turn),
+		cmocka_unit_test(one_that_breaks_the_rules_ends_it_among_many),
 		cmocka_unit_test(what_does_not_fit_is_not_sent),
 	};
 
