@@ -77,6 +77,8 @@ refuse_status(struct h1_guest *h, enum http_status s)
 	} else if (s == HTTP_HOST_MISMATCH) {
 		d.reason = REASON_HOST_MISMATCH;
 		d.status = 400;
+	} else if (s == HTTP_EXPECT) {
+		d.status = 417; /* RFC 9110 10.1.1 */
 	} else if (is_not_http(h)) {
 		d.reason = REASON_NOT_HTTP;
 	}

@@ -423,25 +423,31 @@ injection_new(struct message_lease *lease, struct injection **ret)
 	return rc;
 }
 
+static struct injection *
+injection_find(const struct injections *all, const struct message_lease *lease)
+{
+	struct injection *in;
+
+	LIST_FOREACH(in, all, link)
+	if (is_same(&in->lease, lease))
+		return in;
+	return NULL;
+}
+
 int
 injection_get(struct injections *all, struct message_lease *lease,
     struct injection **ret)
 {
-	struct injection *in;
+	struct injection *in = injection_find(all, lease);
 	int rc = 0;
 
-	LIST_FOREACH(in, all, link)
-	if (is_same(&in->lease, lease))
-		break;
-	if (in != NULL) {
-		*ret = injection_ref(in);
-	} else {
+	if (in == NULL) {
 		rc = injection_new(lease, &in);
-		if (rc == 0) {
+		if (rc == 0)
 			LIST_INSERT_HEAD(all, in, link);
-			*ret = injection_ref(in);
-		}
 	}
+	if (rc == 0)
+		*ret = injection_ref(in);
 	secret_done(&lease->value);
 	return rc;
 }

@@ -222,7 +222,7 @@ shaken(struct origin *o)
 		fail(o, REASON_ORIGIN_UNREACHABLE, "out of memory");
 		return;
 	}
-	exchange_origin_ready(o->x);
+	origin_answer_await(o);
 }
 
 static void
@@ -287,7 +287,7 @@ on_dialed(const struct message_dialed *d, int fd, void *arg)
 	o->has_stream = true;
 	stop_connecting(o);
 	o->state = ORIGIN_READY;
-	exchange_origin_ready(o->x);
+	origin_answer_await(o);
 }
 
 int

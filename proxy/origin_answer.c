@@ -35,6 +35,23 @@ fail(struct origin *o, const char *detail)
 	    EXCHANGE_FATE_UNKNOWN);
 }
 
+/*
+ * In HTTP/1.1 nothing may come before it is asked for: it would be taken for
+ * the answer (row 59). An end is found when the request is sent.
+ */
+void
+origin_answer_await(struct origin *o)
+{
+	uint8_t byte;
+	size_t len;
+
+	if (!o->is_h2 &&
+	    stream_read(&o->stream, &byte, sizeof(byte), &len) == STREAM_OK)
+		fail(o, "the origin spoke before it was asked");
+	else
+		exchange_origin_ready(o->x);
+}
+
 /* The connection has ended. */
 static void
 fail_ended(struct origin *o, bool was_reset)
@@ -117,8 +134,13 @@ static bool
 run_head(struct origin *o)
 {
 	size_t len;
-	enum http_status s = http_scan(&o->scan, buf_span(&o->in), &len);
+	enum http_status s;
 
+	if (!http_response_begins(buf_span(&o->in))) {
+		fail(o, http_status_text(HTTP_VERSION));
+		return false;
+	}
+	s = http_scan(&o->scan, buf_span(&o->in), &len);
 	if (s == HTTP_OK && len <= o->gate->limits.head_max_bytes)
 		return take_head(o, len);
 	if (s == HTTP_MORE && o->in.len <= o->gate->limits.head_max_bytes)

@@ -105,6 +105,8 @@ struct origin {
 void origin_write(struct origin *o);
 
 /* origin_answer.c */
+/* Connected: the exchange may ask, unless it has an answer already. */
+void origin_answer_await(struct origin *o);
 void origin_answer_begin(struct origin *o);
 /* Reads what is there, and goes on. */
 void origin_answer_read(struct origin *o);

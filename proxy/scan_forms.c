@@ -239,7 +239,7 @@ measure(struct scan_table *t)
 static void
 enter(struct scan_table *t, const struct scan_row *row)
 {
-	uint8_t start[SCAN_WINDOW_MAX];
+	uint8_t start[SCAN_WINDOW_MAX] = { 0 };
 
 	for (size_t i = 0; i < t->window; i++) {
 		start[i] = scan_row_byte(row, i);

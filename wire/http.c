@@ -84,6 +84,8 @@ static const struct {
 	{ SPAN("X-Original-Uri"), NAME_TARGET },
 	{ SPAN("X-Original-Url"), NAME_TARGET },
 	{ SPAN("X-Rewrite-Url"), NAME_TARGET },
+	/* By which a guest names the next proxy (smokescreen). */
+	{ SPAN("X-Upstream-Https-Proxy"), NAME_TARGET },
 
 	{ SPAN("X-HTTP-Method"), NAME_METHOD | NAME_PROTECTED },
 	{ SPAN("X-HTTP-Method-Override"), NAME_METHOD | NAME_PROTECTED },

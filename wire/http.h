@@ -174,6 +174,11 @@ struct http_response {
 };
 
 /*
+ * Can these be the first bytes of an answer, as far as they go? Something else
+ * than HTTP/1 is told from it before it has ended a line.
+ */
+bool http_response_begins(struct span so_far);
+/*
  * As http_request_parse(), of an answer. asked is what was asked (RFC 9112
  * 6.3 frames by it); asked_upgrade: the request carried Upgrade: websocket,
  * without which 101 is refused. No leading CRLF is passed over.

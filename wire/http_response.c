@@ -2,6 +2,15 @@
 #include "wire/http_head.h"
 #include "wire/token.h"
 
+bool
+http_response_begins(struct span so_far)
+{
+	struct rd want = rd_span(span_of("HTTP/1.")), is = rd_span(so_far);
+	size_t len = so_far.len < rd_left(&want) ? so_far.len : rd_left(&want);
+
+	return span_eq(rd_take(&is, len), rd_take(&want, len));
+}
+
 /* RFC 9112 4: three digits; a missing SP after them is let pass. */
 static enum http_status
 parse_status_line(struct span line, struct http_response *res)

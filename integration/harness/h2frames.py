@@ -283,8 +283,11 @@ def window_update(stream, size):
 
 
 class Frame(collections.namedtuple("Frame", "kind flags stream payload")):
-    """One that came; fields are those of HEADERS, with its CONTINUATION."""
-    fields = None
+    """One that came; fields are those of HEADERS, with its CONTINUATION.
+
+    The last CONTINUATION ends the stream if its HEADERS said so.
+    """
+    fields, has_ended = None, False
 
     @property
     def code(self):
@@ -297,7 +300,8 @@ class Frame(collections.namedtuple("Frame", "kind flags stream payload")):
 
     @property
     def ends(self):
-        return self.kind in (DATA, HEADERS) and bool(self.flags & END_STREAM)
+        return self.has_ended or (
+            self.kind in (DATA, HEADERS) and bool(self.flags & END_STREAM))
 
     def field(self, name):
         return dict(self.fields or ()).get(name)
@@ -323,6 +327,7 @@ class Peer:
     def __init__(self, k):
         self.k, self.buffer, self.decoder = k, bytearray(), Decoder()
         self.frames, self.settings, self.blocks = [], {}, bytearray()
+        self.block_ends = False
 
     def __enter__(self):
         return self
@@ -371,9 +376,12 @@ class Peer:
     def _note(self, f):
         if f.kind == SETTINGS and not f.flags & ACK:
             self.settings.update(struct.iter_unpack(">HI", f.payload))
+        if f.kind == HEADERS:
+            self.block_ends = f.ends
         if f.kind in (HEADERS, CONTINUATION):
             self.blocks += unpadded(f)
             if f.flags & END_HEADERS:
+                f.has_ended = self.block_ends
                 f.fields = self.decoder.fields(bytes(self.blocks))
                 self.blocks.clear()
 
@@ -440,9 +448,11 @@ def unpadded(f):
 
 def context(ca=None):
     """Of one who connects and speaks h2 only. Without a CA nothing is checked."""
-    c = ssl.create_default_context(cafile=ca)
+    c = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if ca is None:
         c.check_hostname, c.verify_mode = False, ssl.CERT_NONE
+    else:
+        c.load_verify_locations(ca)
     c.set_alpn_protocols(["h2"])
     return c
 

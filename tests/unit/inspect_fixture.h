@@ -79,7 +79,8 @@ struct fix {
 	enum reason dial_refusal;
 	size_t dial_count; /* refused ones too */
 	enum fix_cert cert;
-	bool origin_is_h2; /* what an origin chooses if it is offered */
+	bool origin_is_h2;    /* what an origin chooses if it is offered */
+	const char *greeting; /* what one says at once; plain HTTP only */
 	SSL_CTX *origin_tls;
 	SSL_CTX *guest_tls;
 

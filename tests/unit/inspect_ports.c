@@ -141,6 +141,10 @@ on_dial(evutil_socket_t fd, short what, void *arg)
 			SSL_set_accept_state(ssl);
 		}
 		peer_init(p, fds[1], ssl);
+		if (f->greeting != NULL) {
+			peer_say(p, f->greeting);
+			(void)peer_turn(p);
+		}
 		f->origin_count++;
 		(void)snprintf(m.address, sizeof(m.address), "192.0.2.1:443");
 	}

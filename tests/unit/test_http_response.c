@@ -184,10 +184,38 @@ keeps_status_reason_and_fields(void **state)
 	row_span("field", http_field_find(&res.fields, "x", 0)->value, "y");
 }
 
+static void
+tells_what_is_no_http_from_its_first_bytes(void **state)
+{
+	static const struct {
+		const char *claim;
+		struct span so_far;
+		bool want;
+	} begins[] = {
+		{ "nothing yet", BYTES(""), true },
+		{ "one byte", BYTES("H"), true },
+		{ "all but the minor version", BYTES("HTTP/1."), true },
+		{ "a status line", BYTES("HTTP/1.1 200"), true },
+		{ "row 59: HTTP/0.9", BYTES("<"), false },
+		{ "row 59: the preface of HTTP/2", BYTES("PRI"), false },
+		{ "row 59: a SETTINGS frame", BYTES("\0\0\x12"), false },
+		{ "row 59: a TLS alert", BYTES("\x15\x03"), false },
+		{ "another version", BYTES("HTTP/2"), false },
+		{ "lower case", BYTES("http"), false },
+		{ "a line end first", BYTES("\r"), false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(begins); i++)
+		row_equal(begins[i].claim,
+		    http_response_begins(begins[i].so_far), begins[i].want);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_what_is_no_http_from_its_first_bytes),
 		cmocka_unit_test(frames_each_answer_however_split),
 		cmocka_unit_test(keeps_status_reason_and_fields),
 	};

@@ -157,6 +157,22 @@ row_59_a_pooled_connection_that_has_spoken_is_not_taken(void **state)
 }
 
 static void
+row_59_an_origin_that_speaks_first_is_not_asked(void **state)
+{
+	struct fix *f = *state;
+
+	f->greeting = OK2;
+	fix_open_http(f);
+	peer_say(&f->guest, GET);
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 502 "));
+	assert_int_equal(fix_last(f)->r.reason, REASON_BAD_RESPONSE);
+	fix_settle(f);
+	assert_int_equal(f->origin_count, 1);
+	assert_int_equal(f->origins[0].in_len, 0);
+	assert_true(f->origins[0].is_ended);
+}
+
+static void
 what_was_dialled_under_another_policy_is_not_used(void **state)
 {
 	struct fix *f = *state;
@@ -359,6 +375,7 @@ main(void)
 		TEST(
 		    what_a_stale_connection_ate_is_sent_once_more_if_it_may_be),
 		TEST(row_59_a_pooled_connection_that_has_spoken_is_not_taken),
+		TEST(row_59_an_origin_that_speaks_first_is_not_asked),
 		TEST(what_was_dialled_under_another_policy_is_not_used),
 		TEST_H2(after_goaway_the_next_is_dialled_anew),
 		TEST_H2(what_goaway_leaves_out_is_asked_elsewhere),
