@@ -12,6 +12,11 @@
 /* Texts that are worth more than one window at a time. */
 #define LANES 4
 #define LANES_MIN_BYTES 2048
+/* A text of so many bytes has a whole word in it, wherever it begins. */
+#define WORD_BYTES sizeof(uint64_t)
+#define WORD_MIN_BYTES (2 * WORD_BYTES - 1)
+/* Where the middle is text, all is taken for it. */
+#define PAGE_BYTES 512
 /*
  * Places of the text that the same part of a form may end at: more than one
  * only where the secret itself holds a '%', '\' or '&'.
@@ -300,21 +305,85 @@ look_escape(struct look *l, size_t at)
 		try_open(l, at);
 }
 
+/* Leads of one kind from at to before end. */
 static void
-look_escapes(struct look *l, size_t lead)
+look_leads(struct look *l, uint8_t lead, enum scan_flag behind, size_t at,
+    size_t end)
 {
-	const uint8_t *start = l->text.ptr, *at = start;
-	const uint8_t *end = start + l->text.len;
-	uint8_t behind = (uint8_t)(SCAN_BEHIND << lead);
+	const uint8_t *text = l->text.ptr, *next;
 
 	while (at < end && !l->is_over) {
-		at = memchr(at, SPELLING_LEADS[lead], (size_t)(end - at));
-		if (at == NULL)
+		next = memchr(text + at, lead, end - at);
+		if (next == NULL)
 			return;
-		if (at + 1 == end || (l->table->flags[at[1]] & behind) != 0)
-			look_escape(l, (size_t)(at - start));
-		at++;
+		at = (size_t)(next - text) + 1;
+		if (at == l->text.len ||
+		    (l->table->flags[text[at]] & behind) != 0)
+			look_escape(l, at - 1);
 	}
+}
+
+static void
+look_part(struct look *l, size_t at, size_t end)
+{
+	look_leads(l, '%', SCAN_BEHIND_PERCENT, at, end);
+	look_leads(l, '\\', SCAN_BEHIND_BACKSLASH, at, end);
+	look_leads(l, '&', SCAN_BEHIND_AMPERSAND, at, end);
+}
+
+static bool
+is_text(const struct look *l, size_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, l->text.ptr + at, sizeof(word));
+	return (word & UINT64_C(0x8080808080808080)) == 0;
+}
+
+/* The first word from at on that is text; its place, or the end. */
+static size_t
+next_text(const struct look *l, size_t at)
+{
+	for (; l->text.len - at >= WORD_BYTES; at += WORD_BYTES)
+		if (is_text(l, at))
+			return at;
+	return l->text.len;
+}
+
+/* A word that is not, perhaps not the first: to look at too much is fine. */
+static size_t
+next_other(const struct look *l, size_t at)
+{
+	while (
+	    l->text.len - at >= PAGE_BYTES && is_text(l, at + PAGE_BYTES / 2))
+		at += PAGE_BYTES;
+	for (; l->text.len - at >= WORD_BYTES; at += WORD_BYTES)
+		if (!is_text(l, at))
+			return at;
+	return l->text.len;
+}
+
+/*
+ * What is spelled with escapes is ASCII, a word of it at least if it is long
+ * enough: few words of what is packed are, and the rest is passed over. What
+ * the text ends with may be a start, which is shorter.
+ */
+static void
+look_escapes(struct look *l)
+{
+	size_t len = l->text.len, at = 0, end;
+
+	if (l->table->window < WORD_MIN_BYTES || len < WORD_MIN_BYTES) {
+		look_part(l, 0, len);
+		return;
+	}
+	while ((at = next_text(l, at)) < len && !l->is_over) {
+		end = next_other(l, at);
+		look_part(l, at < WORD_BYTES ? 0 : at - WORD_BYTES,
+		    len - end < WORD_BYTES ? len : end + WORD_BYTES);
+		at = end;
+	}
+	look_part(l, len - WORD_MIN_BYTES, len);
 }
 
 static size_t
@@ -324,8 +393,7 @@ look(struct look *l)
 		return l->text.len;
 	l->open_at = l->text.len;
 	look_plain(l);
-	for (size_t lead = 0; lead < sizeof(SPELLING_LEADS) - 1; lead++)
-		look_escapes(l, lead);
+	look_escapes(l);
 	return l->open_at;
 }
 

@@ -263,18 +263,18 @@ enter(struct scan_table *t, const struct scan_row *row)
 static void
 enter_escapes(struct scan_table *t)
 {
-	const char *leads = SPELLING_LEADS;
+	for (unsigned int next = 0; next < 256; next++) {
+		uint8_t c = (uint8_t)next, *flags = &t->flags[next];
+		bool occurs = (*flags & SCAN_OCCURS) != 0;
 
-	for (unsigned int next = 0; next < 256; next++)
-		for (size_t i = 0; leads[i] != '\0'; i++) {
-			uint8_t c = (uint8_t)next;
-			bool is_fit = leads[i] != '\\' || c == 'x' ||
-			    c == 'u' || spelling_is_lead(c) ||
-			    (t->flags[c] & SCAN_OCCURS) != 0;
-
-			if (is_fit && spelling_may_begin((uint8_t)leads[i], c))
-				t->flags[c] |= (uint8_t)(SCAN_BEHIND << i);
-		}
+		if (spelling_may_begin('%', c))
+			*flags |= SCAN_BEHIND_PERCENT;
+		if (spelling_may_begin('&', c))
+			*flags |= SCAN_BEHIND_AMPERSAND;
+		if (spelling_may_begin('\\', c) &&
+		    (occurs || c == 'x' || c == 'u' || spelling_is_lead(c)))
+			*flags |= SCAN_BEHIND_BACKSLASH;
+	}
 }
 
 int

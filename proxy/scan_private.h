@@ -39,9 +39,10 @@ struct scan_row {
 enum scan_flag {
 	SCAN_BEGINS = 1, /* some form begins with this byte */
 	SCAN_OCCURS = 2, /* some form has it in its window */
-	/* Behind this lead, it may be an escape of one that occurs. */
-	SCAN_BEHIND =
-	    4, /* of the first of SPELLING_LEADS, 8 and 16 of others */
+	/* Behind such a lead, it may be an escape of one that occurs. */
+	SCAN_BEHIND_PERCENT = 4,
+	SCAN_BEHIND_BACKSLASH = 8,
+	SCAN_BEHIND_AMPERSAND = 16,
 };
 
 struct scan_table {

@@ -66,6 +66,15 @@ spelling_is_lead(uint8_t c)
 	return c == '%' || c == '\\' || c == '&';
 }
 
+static bool
+begins_name(uint8_t c)
+{
+	for (size_t i = 0; i < ENTITIES; i++)
+		if ((uint8_t)entities[i].name[0] == c)
+			return true;
+	return false;
+}
+
 bool
 spelling_may_begin(uint8_t lead, uint8_t next)
 {
@@ -75,7 +84,8 @@ spelling_may_begin(uint8_t lead, uint8_t next)
 	case '\\':
 		return next == 'x' || next == 'u' || !ascii_is_alnum(next);
 	case '&':
-		return next == '#' || ascii_is_alpha(next);
+		return next == '#' ||
+		    (ascii_is_alpha(next) && begins_name(next));
 	default:
 		return false;
 	}

@@ -16,14 +16,12 @@
 /* One inside another: JSON in JSON in JSON in JSON has 15 backslashes. */
 #define SPELLING_DEPTH_MAX 16
 
-/* The bytes that an escape begins with. */
-#define SPELLING_LEADS "%\\&"
-
 struct spelling {
 	uint8_t byte; /* what is meant */
 	size_t len;   /* by so many bytes of the text */
 };
 
+/* '%', '\\' or '&': what an escape begins with. */
 bool spelling_is_lead(uint8_t c);
 /* Could an escape begin with these two bytes? Most that leads begin do not. */
 bool spelling_may_begin(uint8_t lead, uint8_t next);

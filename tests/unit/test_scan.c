@@ -122,6 +122,29 @@ row_105_hides_each_form_in_each_spelling(void **state)
 	}
 }
 
+/* Where the search passes over what cannot be spelled: at each alignment. */
+static void
+row_105_hides_it_among_bytes_that_are_no_text(void **state)
+{
+	char before[32], after[32];
+
+	(void)state;
+	for (size_t s = 0; s < SECRETS; s++) {
+		set(secrets[s]);
+		for (enum say_way y = 0; y < SAY_WAYS; y++)
+			for (size_t i = 0; i < 17; i++) {
+				memset(before, 0xff, sizeof(before));
+				memset(after, 0x80, sizeof(after));
+				before[i] = '\0';
+				after[(i * 5) % 17] = '\0';
+				check_hides(secrets[s], SAY_RAW, y, before,
+				    after);
+				check_hides(secrets[s], SAY_HEX, y, before,
+				    after);
+			}
+	}
+}
+
 static void
 hides_what_forms_make_of_a_blank(void **state)
 {
@@ -362,6 +385,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(row_105_hides_each_form_in_each_spelling,
 		    setup),
+		cmocka_unit_test_setup(
+		    row_105_hides_it_among_bytes_that_are_no_text, setup),
 		cmocka_unit_test_setup(hides_what_forms_make_of_a_blank, setup),
 		cmocka_unit_test_setup(hides_what_is_made_of_what_basic_sends,
 		    setup),
