@@ -349,8 +349,8 @@ put_in(const struct exchange *x, struct origin_request *r)
 
 	r->credential_line =
 	    secret_span(x->pair_line.len > 0 ? &x->pair_line : line);
-	r->lease_ends_boot_ms = x->injection->lease.expires_boot_ms;
-	return clock_boot_ms() < r->lease_ends_boot_ms;
+	r->credential = x->injection;
+	return clock_boot_ms() < x->injection->lease.expires_boot_ms;
 }
 
 void
@@ -433,8 +433,7 @@ on_lease(enum reason reason, struct injection *in, void *arg)
 		return;
 	}
 	x->revocations = pool_revocations(x->gate);
-	injection_unref(x->injection);
-	x->injection = injection_ref(in);
+	injection_set(&x->injection, in);
 	if (injection_pair_line(in, buf_span(&x->authorization),
 		&x->pair_line) != 0) {
 		exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,

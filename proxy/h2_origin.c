@@ -63,6 +63,7 @@ on_buried(struct grave *grave)
 	struct h2_origin *c = (struct h2_origin *)grave; /* its first member */
 
 	h2_link_done(&c->h2);
+	injection_unref(c->credential);
 	free(c);
 }
 
@@ -206,13 +207,15 @@ wait_idle(struct h2_origin *c)
 }
 
 void
-h2_origin_note_lease(struct origin *o, uint64_t ends_boot_ms)
+h2_origin_note_lease(struct origin *o, struct injection *credential)
 {
 	struct h2_origin *c = o->h2;
+	uint64_t end = credential->lease.expires_boot_ms;
 
 	o->held.is_secret = true;
-	if (ends_boot_ms > c->lease_ends_boot_ms)
-		c->lease_ends_boot_ms = ends_boot_ms;
+	injection_set(&c->credential, credential);
+	if (end > c->lease_ends_boot_ms)
+		c->lease_ends_boot_ms = end;
 }
 
 static void
@@ -349,6 +352,7 @@ h2_origins_revoke(struct gate *g, const char *credential)
 				       : strcmp(carried, credential) != 0)
 			continue;
 		c->is_draining = true;
+		injection_set(&c->credential, NULL);
 		h2_origin_kick(c);
 	}
 }

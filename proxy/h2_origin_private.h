@@ -29,6 +29,7 @@ struct h2_origin {
 	 * tables may hold what an origin repeated.
 	 */
 	uint64_t lease_ends_boot_ms;
+	struct injection *credential; /* that was sent last; or NULL */
 
 	struct origin_streams streams;
 	size_t stream_count;
@@ -52,7 +53,7 @@ h2_read_body h2_origin_read; /* of a request */
 /* Runs it when the callback that is running has returned. */
 void h2_origin_kick(struct h2_origin *c);
 /* o sends what a lease gave: nothing of it is kept beyond its end. */
-void h2_origin_note_lease(struct origin *o, uint64_t ends_boot_ms);
+void h2_origin_note_lease(struct origin *o, struct injection *credential);
 /* Takes o off its connection without a word to anybody. */
 void h2_origin_detach(struct origin *o);
 

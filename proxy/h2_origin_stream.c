@@ -77,8 +77,8 @@ h2_origin_send_head(struct origin *o, const struct origin_request *r)
 	    (r->framing == HTTP_FRAMING_LENGTH && r->length > 0);
 	struct h2_nv nv;
 
-	if (r->credential_line.len > 0)
-		h2_origin_note_lease(o, r->lease_ends_boot_ms);
+	if (r->credential != NULL)
+		h2_origin_note_lease(o, r->credential);
 	h2_nv_init(&nv);
 	h2_nv_request(&nv, r, o->key.scheme);
 	o->stream_id = nghttp2_submit_request(o->h2->h2.session, NULL, nv.at,

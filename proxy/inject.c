@@ -467,3 +467,12 @@ injection_unref(struct injection *in)
 	LIST_REMOVE(in, link);
 	injection_free(in);
 }
+
+void
+injection_set(struct injection **slot, struct injection *in)
+{
+	struct injection *old = *slot;
+
+	*slot = in == NULL ? NULL : injection_ref(in);
+	injection_unref(old);
+}

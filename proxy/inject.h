@@ -20,8 +20,8 @@
 
 /*
  * One lease as a gate holds it, ready to be sent and to be looked for: one for
- * all exchanges that use it. It is wiped with its last user; who keeps it for
- * later must let it go at the lease's end.
+ * all exchanges that use it, and for connections kept for the next. It is wiped
+ * with its last user; who keeps it for later must let it go at the lease's end.
  */
 struct injection {
 	unsigned int refs;
@@ -43,6 +43,8 @@ int injection_get(struct injections *all, struct message_lease *lease,
     struct injection **ret);
 struct injection *injection_ref(struct injection *in);
 void injection_unref(struct injection *in); /* NULL is fine */
+/* Lets go what slot holds, and takes a reference to in, or NULL, into it. */
+void injection_set(struct injection **slot, struct injection *in);
 
 /*
  * The line for a request in which the guest sent its placeholder inside Basic:

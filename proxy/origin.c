@@ -113,6 +113,7 @@ on_buried(struct grave *grave)
 	blocks_done(&o->held);
 	h2_head_done(&o->head);
 	h2_head_done(&o->up_trailers);
+	injection_unref(o->credential);
 	free(o);
 }
 
@@ -411,18 +412,20 @@ may_serve_again(const struct origin *o)
 /*
  * How long it may wait for another exchange. One that carries a credential is
  * closed when the lease ends, or at once when any was revoked since it was
- * given away: the origin may know who it is by the connection.
+ * given away: it keeps the lease for the next that will ask for it, and the
+ * origin may know who it is by the connection.
  */
 static uint32_t
 idle_ms(const struct origin *o)
 {
 	uint32_t ms = o->gate->limits.idle_timeout_ms;
-	uint64_t now = clock_boot_ms(), end = o->lease_ends_boot_ms;
+	uint64_t now = clock_boot_ms(), end;
 
 	if (ms > IDLE_MAX_MS)
 		ms = IDLE_MAX_MS;
-	if (end == 0)
+	if (o->credential == NULL)
 		return ms;
+	end = o->credential->lease.expires_boot_ms;
 	if (end <= now || o->revocations != pool_revocations(o->gate))
 		return 0;
 	return end - now < ms ? (uint32_t)(end - now) : ms;

@@ -65,8 +65,8 @@ void origin_adopt(struct origin *o, struct exchange *x);
  */
 struct origin_request {
 	struct span head;
-	struct span credential_line; /* with CRLF; empty: none */
-	uint64_t lease_ends_boot_ms; /* of the credential */
+	struct span credential_line;  /* with CRLF; empty: none */
+	struct injection *credential; /* that the line is of; or NULL */
 	enum http_method method;
 	enum http_framing framing;
 	uint64_t length;

@@ -45,8 +45,8 @@ struct origin {
 	uint32_t policy_generation;
 	uint32_t revocations; /* when it was given to x */
 	enum origin_state state;
-	struct exchange *x;          /* NULL while idle */
-	uint64_t lease_ends_boot_ms; /* of the last one sent, 0: none was */
+	struct exchange *x;           /* NULL while idle */
+	struct injection *credential; /* that was sent last; or NULL */
 
 	struct dial *dial;
 	bool is_connecting; /* link is in the pool's list of those */

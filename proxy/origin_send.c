@@ -61,7 +61,7 @@ origin_send_head(struct origin *o, const struct origin_request *r)
 	o->out.is_secret = has_credential;
 	/* An origin may repeat it. */
 	o->in.is_secret = o->trailers.is_secret = has_credential;
-	o->lease_ends_boot_ms = r->lease_ends_boot_ms;
+	injection_set(&o->credential, r->credential);
 	rc = buf_append(&o->out, r->head);
 	if (rc == 0)
 		rc = buf_append(&o->out, r->credential_line);

@@ -306,7 +306,7 @@ a_connection_is_used_again_for_the_same_credential_only(void **state)
 	assert_int_equal(f->origin_count, 2);
 }
 
-/* The origin may know who it is by it. */
+/* It keeps the lease as long as it is there. */
 static void
 an_idle_connection_ends_with_its_lease(void **state)
 {
