@@ -362,7 +362,7 @@ def read(s, name, path):
                   f"/{path}/x", s.ca], text=False, timeout=60).out
 
 
-@claim("an origin that echoes the secret, in any place or base64: the guest never sees it")
+@claim("rows 105, 106: an origin that echoes the secret, in any place or base64: the guest never sees it")
 def _():
     w, s, _ = world()
     echo = _world["echo"]
@@ -391,7 +391,7 @@ def _():
     return f"{count} answers"
 
 
-@claim("an origin that says nothing after the secret: the error page does not hold it")
+@claim("row 106: an origin that says nothing after the secret: the error page does not hold it")
 def _():
     w, s, _ = world()
     # Its time-out is long; the guest's own end is what is waited for here.
