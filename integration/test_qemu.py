@@ -6,11 +6,10 @@ import shutil
 
 from harness import shell
 from harness.claims import Skip, claim, contains
+from harness.guest import KERNEL, tsc_khz
 from harness.origins import Nginx
 from harness.world import TREE, World
 
-# tools/check unpacks Debian's cloud kernel there.
-KERNEL = os.environ.get("TAPWARD_KERNEL", "build/kernel")
 MODULES = ("virtio_ring", "virtio", "virtio_mmio", "failover", "net_failover",
            "virtio_net")
 
@@ -56,16 +55,6 @@ def make_initrd(folder, info):
     shell.run(["sh", "-c", f"cd {root} && find . | cpio -o -H newc --quiet | "
                f"gzip -1 > {folder}/initrd.gz"]).ok()
     return f"{folder}/initrd.gz"
-
-
-def tsc_khz():
-    """The host's TSC, which a guest under TCG sees: it cannot measure it when
-    the machine is busy, and hangs trying."""
-    with open("/proc/cpuinfo", encoding="ascii") as f:
-        for line in f:
-            if line.startswith("cpu MHz"):
-                return int(float(line.split(":")[1]) * 1000)
-    return 2000000
 
 
 @claim("a QEMU microVM on the tap reads what is allowed, and a reason for the rest")

@@ -22,8 +22,19 @@ _serial = [0]
 _open = []
 
 
+def close_at_end(thing):
+    """thing.close() is called at the latest when the tests end."""
+    _open.append(thing)
+
+
+def closed(thing):
+    """It was closed: close_all() need not."""
+    if thing in _open:
+        _open.remove(thing)
+
+
 def close_all():
-    """Ends worlds that a failed claim left behind."""
+    """Ends worlds that a failed claim left behind, and what claims share."""
     while _open:
         _open[-1].close()
 

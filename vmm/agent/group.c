@@ -16,13 +16,27 @@
 #include "base/fd.h"
 
 #define ALL GROUP_ROOT "/tapward"
+/*
+ * cpu: a group has a share like one process, so that a thousand of them do not
+ * leave the agent, or the next command, a thousandth.
+ */
+#define CONTROLLERS "+cpu +memory +pids"
 #define PATH_SIZE 128
+/* /proc/meminfo has 1500 bytes. */
+#define TEXT_MAX_BYTES 16384
 /*
  * What the agent keeps for itself and the kernel: it has 1 MiB, each copy that
- * runs 300 KiB, and the kernel's own tables grow with the guest.
+ * runs 300 KiB, and the kernel's own tables grow with the guest. Measured: a
+ * process costs the kernel 12 KiB that no group is charged with, and a guest
+ * whose last free page is gone reads its programs from disk again and again
+ * and comes to nothing.
  */
 #define RESERVE_MIN_BYTES (UINT64_C(16) << 20)
-#define RESERVE_SHARE 32
+#define RESERVE_SHARE 16
+#define PROCESS_BYTES (UINT64_C(16) << 10)
+/* The smallest program has 128 KiB of its own: processes end before memory. */
+#define BYTES_FOR_A_PROCESS (UINT64_C(256) << 10)
+#define PROCESSES_MIN UINT64_C(128)
 #define RESERVE_PROCESSES UINT64_C(64)
 
 static int
@@ -44,53 +58,69 @@ put_number(const char *path, uint64_t n)
 	return put(path, text);
 }
 
-/* The number in a file that holds one; 0 without. */
+/*
+ * The number after `key` in a file of such lines; with an empty key, the first
+ * number. 0 without one.
+ */
 static uint64_t
-get_number(const char *path)
+get_number(const char *path, const char *key)
 {
 	AUTO_FREE char *text = NULL;
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const char *at;
 	size_t len;
 
-	if (fd == -1 || fd_read_all(fd, 4096, &text, &len) != 0)
+	if (fd == -1 || fd_read_all(fd, TEXT_MAX_BYTES, &text, &len) != 0)
 		return 0;
-	return strtoull(text, NULL, 10);
+	at = strstr(text, key);
+	return at == NULL ? 0 : strtoull(at + strlen(key), NULL, 10);
+}
+
+/* What the kernel has, less a reserve; and as many as memory can bear. */
+static uint64_t
+process_limit(uint64_t free_bytes)
+{
+	const uint64_t threads = get_number("/proc/sys/kernel/threads-max", "");
+	const uint64_t pids = get_number("/proc/sys/kernel/pid_max", "");
+	uint64_t all = threads < pids ? threads : pids;
+	uint64_t bearable = free_bytes / BYTES_FOR_A_PROCESS;
+
+	if (bearable < PROCESSES_MIN)
+		bearable = PROCESSES_MIN;
+	all = all > 2 * RESERVE_PROCESSES ? all - RESERVE_PROCESSES : all / 2;
+	return all < bearable ? all : bearable;
 }
 
 static uint64_t
-memory_limit(void)
+memory_limit(uint64_t free_bytes, uint64_t processes)
 {
-	const long pages = sysconf(_SC_PHYS_PAGES),
-		   page = sysconf(_SC_PAGESIZE);
-	const uint64_t total = (uint64_t)pages * (uint64_t)page;
-	uint64_t reserve = total / RESERVE_SHARE;
+	uint64_t reserve = free_bytes / RESERVE_SHARE;
 
 	if (reserve < RESERVE_MIN_BYTES)
 		reserve = RESERVE_MIN_BYTES;
-	return total > 2 * reserve ? total - reserve : total / 2;
-}
-
-static uint64_t
-process_limit(void)
-{
-	const uint64_t threads = get_number("/proc/sys/kernel/threads-max");
-	const uint64_t pids = get_number("/proc/sys/kernel/pid_max");
-	const uint64_t all = threads < pids ? threads : pids;
-
-	return all > 2 * RESERVE_PROCESSES ? all - RESERVE_PROCESSES : all / 2;
+	reserve += processes * PROCESS_BYTES;
+	return free_bytes > 2 * reserve ? free_bytes - reserve : free_bytes / 2;
 }
 
 void
 group_init(struct groups *g)
 {
-	if (put(GROUP_ROOT "/cgroup.subtree_control", "+memory +pids") != 0)
+	/* free now, when nothing runs yet: the kernel's own is gone from it */
+	const uint64_t free_bytes =
+	    get_number("/proc/meminfo", "MemAvailable:") * 1024;
+	const uint64_t processes = process_limit(free_bytes);
+
+	if (put(GROUP_ROOT "/cgroup.subtree_control", CONTROLLERS) != 0)
 		return;
 	if (mkdir(ALL, 0755) == -1 && errno != EEXIST)
 		return;
-	if (put_number(ALL "/memory.max", memory_limit()) != 0 ||
-	    put_number(ALL "/pids.max", process_limit()) != 0 ||
-	    put(ALL "/cgroup.subtree_control", "+memory +pids") != 0)
+	if (put_number(ALL "/memory.max",
+		memory_limit(free_bytes, processes)) != 0 ||
+	    put_number(ALL "/pids.max", processes) != 0 ||
+	    put(ALL "/cgroup.subtree_control", CONTROLLERS) != 0)
 		return;
+	/* what one command cannot take from the next */
+	g->processes_each = processes - processes / 4;
 	g->is_on = true;
 }
 
@@ -110,6 +140,8 @@ group_make(const struct groups *g, uint32_t id)
 	path_of(path, id, "");
 	if (mkdir(path, 0755) == -1)
 		return -1;
+	path_of(path, id, "/pids.max");
+	(void)put_number(path, g->processes_each);
 	path_of(path, id, "/cgroup.procs");
 	return open(path, O_WRONLY | O_CLOEXEC);
 }
@@ -129,20 +161,10 @@ group_kill(const struct groups *g, uint32_t id, pid_t pid)
 bool
 group_is_short(const struct groups *g, uint32_t id)
 {
-	AUTO_FREE char *text = NULL;
-	AUTO_CLOSE int fd = -1;
 	char path[PATH_SIZE];
-	const char *at;
-	size_t len;
 
-	if (!g->is_on)
-		return false;
 	path_of(path, id, "/memory.events");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1 || fd_read_all(fd, 4096, &text, &len) != 0)
-		return false;
-	at = strstr(text, "\noom_kill ");
-	return at != NULL && strtoull(at + strlen("\noom_kill "), NULL, 10) > 0;
+	return g->is_on && get_number(path, "\noom_kill ") > 0;
 }
 
 /* True when it is gone. */

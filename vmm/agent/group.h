@@ -21,6 +21,7 @@
 /* Zeroed: there are no groups. */
 struct groups {
 	bool is_on;
+	uint64_t processes_each; /* of one stream, at most */
 	uint32_t left[GROUP_LEFT_MAX];
 	unsigned int left_count;
 };

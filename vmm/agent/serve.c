@@ -33,6 +33,8 @@
 #define KILL_MS 5000
 /* The link, signals, and four descriptors of each command. */
 #define POLL_MAX (2 + 4 * FRAME_STREAMS_MAX)
+/* Reads of the host's end before commands have their turn. */
+#define READS_MAX 32
 /* Input is given back in pieces of this size, or when none is left. */
 #define GIVE_BACK_BYTES (FRAME_WINDOW / 4)
 
@@ -375,30 +377,35 @@ take_frame(struct loop *l, const struct frame *f)
 	}
 }
 
+/* A virtio-serial port gives a page at a time: a frame is many. */
+static int
+fill_link(struct loop *l)
+{
+	int rc = frame_link_read(&l->link);
+
+	for (unsigned int i = 0; i < READS_MAX && rc == 0; i++)
+		rc = frame_link_read(&l->link);
+	return rc == -EAGAIN || rc == -ENOBUFS ? 0 : rc;
+}
+
 static void
 read_link(struct loop *l)
 {
-	const int rc = frame_link_read(&l->link);
+	const int rc = fill_link(l);
 	enum frame_fault fault = FRAME_OK;
 	struct frame f;
 	bool has = true;
 
-	if (rc == -EAGAIN)
-		return;
-	if (rc != 0 && rc != -ENOBUFS) {
-		stop(l, SERVE_LOST);
-		return;
-	}
-	while (has && !l->is_over) {
+	while (has && fault == FRAME_OK && !l->is_over) {
 		fault = frame_link_next(&l->link, &f, &has);
 		if (fault == FRAME_OK && has)
 			take_frame(l, &f);
 	}
-	if (fault != FRAME_OK) {
+	if (fault != FRAME_OK)
 		log_err("agent", "the host sent no frame: %s",
 		    frame_fault_text(fault));
+	if (!l->is_over && (fault != FRAME_OK || rc != 0))
 		stop(l, SERVE_LOST);
-	}
 }
 
 static void
