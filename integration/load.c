@@ -57,17 +57,22 @@ now_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* text with its '#' as a number, into ret. */
+/* text with its '#' as a number, into ret; what is too long is cut. */
 static char *
 numbered(const char *text, long number, char ret[NAME_BYTES])
 {
-	const char *mark = strchr(text, '#');
+	char digits[24];
+	size_t len = 0;
 
-	if (mark == NULL)
-		(void)snprintf(ret, NAME_BYTES, "%s", text);
-	else
-		(void)snprintf(ret, NAME_BYTES, "%.*s%ld%s", (int)(mark - text),
-		    text, number, mark + 1);
+	(void)snprintf(digits, sizeof(digits), "%ld", number);
+	for (; *text != '\0' && len + sizeof(digits) < NAME_BYTES; text++) {
+		const char *part = *text == '#' ? digits : text;
+		size_t part_len = *text == '#' ? strlen(digits) : 1;
+
+		memcpy(ret + len, part, part_len);
+		len += part_len;
+	}
+	ret[len] = '\0';
 	return ret;
 }
 
