@@ -4,13 +4,14 @@ A file has one payload a line: ID WANT BYTES. WANT of a guest's is what it is
 to read, statuses joined by "+" ("200+400"); each 200 is a request that reaches
 its origin whole and in one spelling, anything else is an answer of ours, and
 the last of those closes the connection. "~" behind it: the payload is not
-whole, and is refused when the guest ends it. WANT of an origin's is explained
-in answers.txt.
+whole, and is refused when the guest ends it. One for /begun may reach an origin
+in part. WANT of an origin's is explained in answers.txt.
 
 BYTES are as in a Python literal (\r\n, \x00, \\), and hold macros:
-{u} what comes before the path ("" or "http://host"), {h} the host, {s} the
-scheme, {S} in capitals, {t} the other one, {H} a whole Host field, {E} a request for /open/evil, {66000*a} 66,000 times
-"a", {#E} how long {E} is and {##E} so in hexadecimal. "@NAME TEXT" defines one for its file.
+{u} what comes before the path ("" or "http://host"), {h} the host, {scheme} and
+{SCHEME} the scheme, {other} the other one, {H} a whole Host field, {E} a
+request for /open/evil, {66000*a} 66,000 times "a", {#E} how long {E} is and
+{##E} so in hexadecimal. "@NAME TEXT" defines one for its file.
 """
 import codecs
 import os
@@ -23,6 +24,7 @@ COMMON = {
     "E": r"GET {u}/open/evil HTTP/1.1\r\n{H}\r\n",
     "G": r"GET {u}/open/good HTTP/1.1\r\n{H}\r\n",
 }
+OURS = {"h", "u", "scheme", "SCHEME", "other"}
 MACRO = re.compile(r"\{(?:(\d+)\*([^{}]+)|(##?)(\w+)|(\w+))\}")
 
 
@@ -41,8 +43,8 @@ class Payload:
         """What is written to reach host, targets beginning with prefix."""
         other = "http" if scheme == "https" else "https"
         return unescape(expand(self.text, {
-            **self.macros, "h": host, "u": prefix, "s": scheme, "t": other,
-            "S": scheme.upper()}))
+            **self.macros, "h": host, "u": prefix, "scheme": scheme,
+            "SCHEME": scheme.upper(), "other": other}))
 
 
 def unescape(text):
@@ -69,6 +71,8 @@ def load(name):
         for line in f.read().split("\n"):
             if line.startswith("@"):
                 key, _, text = line[1:].partition(" ")
+                if key in OURS or key in macros:
+                    raise AssertionError(f"{name}: {{{key}}} is taken")
                 macros[key] = text
             elif line and not line.startswith("#"):
                 found.append(Payload(*line.split(" ", 2), macros))
