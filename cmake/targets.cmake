@@ -55,12 +55,17 @@ function(tapward_root_test module)
 endfunction()
 
 # tapward_fuzz_target(MODULE LINK ...): tests/fuzz/fuzz_MODULE.c with the corpus
-# tests/corpus/MODULE/. With TAPWARD_FUZZ it is a libFuzzer program; else a
+# tests/corpus/MODULE/ and, for some, with what tools/payloads makes of the
+# end-to-end tests' payloads. With TAPWARD_FUZZ it is a libFuzzer program; else a
 # main() replays the corpus, so that plain ctest holds what fuzzing found.
 function(tapward_fuzz_target module)
 	cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
 	set(sources ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_${module}.c)
 	set(corpus ${PROJECT_SOURCE_DIR}/tests/corpus/${module})
+	if(module MATCHES "^(http_request|http_response|chunked|exchange)$")
+		set(fixture payloads)
+		list(APPEND corpus ${PROJECT_BINARY_DIR}/payloads/${module})
+	endif()
 	if(NOT TAPWARD_FUZZ)
 		list(APPEND sources ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.c)
 	endif()
@@ -82,5 +87,6 @@ function(tapward_fuzz_target module)
 	else()
 		add_test(NAME fuzz.${module} COMMAND fuzz_${module} ${corpus})
 	endif()
-	set_tests_properties(fuzz.${module} PROPERTIES LABELS fuzz TIMEOUT 120)
+	set_tests_properties(fuzz.${module} PROPERTIES LABELS fuzz TIMEOUT 120
+		FIXTURES_REQUIRED "${fixture}")
 endfunction()
