@@ -244,7 +244,8 @@ call_or_complain(const struct cli *cli, const struct call *q, struct reply *ret)
 	if (rc != 0)
 		return cli_fail(&err, CLI_NO_DAEMON);
 	if (ret->status < 400) {
-		call_print_findings(ret->json);
+		if (!q->hides_findings)
+			call_print_findings(ret->json);
 		return 0;
 	}
 	rc = call_complain(ret->status, ret->json);

@@ -5,6 +5,7 @@
 #define TAPWARD_CLI_CALL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -27,6 +28,7 @@ struct call {
 	json_t *body; /* NULL: none */
 	int fds[CALL_FDS_MAX];
 	unsigned int fd_count;
+	bool hides_findings; /* of a policy that is not the caller's */
 };
 
 /*
@@ -36,7 +38,10 @@ struct call {
  */
 int call_or_complain(const struct cli *cli, const struct call *q,
     struct reply *ret);
-/* Asks for what must be refused, and says nothing: 0 if it was. */
+/*
+ * Asks for what must be refused, and says nothing: 0 if it was, CLI_FAILED if
+ * it was not, CLI_NO_DAEMON without an answer.
+ */
 int call_refused(const struct cli *cli, const struct call *q,
     struct reply *ret);
 /* The same for one without a body or descriptors, and without a word. */

@@ -47,7 +47,7 @@ static const struct cli_command commands[] = {
 	    "offer sandboxes to an agent on this host, on stdio", cmd_mcp },
 	{ "forward", "NAME [ADDRESS:]PORT:GUESTPORT",
 	    "let a port of this host lead to one of the guest", cmd_forward },
-	{ "verify", "[--json] [--image I] [GUEST OPTIONS]",
+	{ "verify", "[NAME] [--json] [--image I] [GUEST OPTIONS]",
 	    "try to get out of a guest, and tell what came of it", cmd_verify },
 	{ "stop", "NAME", "power the guest off; the sandbox goes on",
 	    cmd_stop },

@@ -17,10 +17,10 @@
  *   http NAME PORT PATH [METHOD] "403 no-rule": status and Tapward-Reason
  *   icmp ADDRESS                answered, refused, silent
  *   frame KIND                  sent; mac, ip, arp, vlan, ipv6, ethertype,
- *                               fragment, options: what is wrong with it
- *   devices                     the names of all but lo
- *   spin MEGABYTES              takes memory until it is ended
- *   fork                        makes processes until it may not: their number
+ *                               fragment, options, loopback, tunnel: what
+ *                               is wrong with it
+ *
+ * and those of probe_guest.h: devices, path, blocks, spin, fill, fork, sleep.
  *
  * The word is printed, one line. 0, or 2 for a probe that there is not.
  */
