@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@
 /* The agent, as it is seen in the guest. */
 #define AGENT "/proc/1/exe"
 #define PORT_TEXT_SIZE 8
+#define ACCEPT_WAIT_MS 100
 
 struct forward {
 	const char *name;
@@ -93,7 +96,7 @@ listen_at(const struct forward *f, int *ret_fd, struct err *err)
 
 /* In a process of its own: one connection, to its end. */
 __attribute__((noreturn)) static void
-serve_one(const struct cli *cli, const struct forward *f, int fd)
+serve_one(const struct cli *cli, const struct forward *f, int fd, pid_t parent)
 {
 	const char *const argv[] = { AGENT, "--connect", f->guest_port, NULL };
 	const struct session_command c = { .argv = argv,
@@ -103,8 +106,12 @@ serve_one(const struct cli *cli, const struct forward *f, int fd)
 	struct session_end end;
 	struct session *s;
 	struct err err = { "" };
-	int rc = session_open(cli, f->name, &s);
+	int rc;
 
+	/* What is carried ends with whoever carries it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != parent)
+		_exit(EXIT_FAILURE);
+	rc = session_open(cli, f->name, &s);
 	if (rc == 0)
 		rc = session_await_ready(s, NULL, NULL, &err);
 	if (rc == 0)
@@ -119,16 +126,21 @@ serve_one(const struct cli *cli, const struct forward *f, int fd)
 static int
 serve(const struct cli *cli, const struct forward *f, int listener)
 {
+	const pid_t us = getpid();
+
 	for (;;) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		pid_t pid;
 
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
-		if (fd == -1 &&
-		    (errno == EINTR || errno == ECONNABORTED ||
-			errno == EMFILE || errno == ENFILE))
+		if (fd == -1 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
+		/* Until others have ended, without a busy loop. */
+		if (fd == -1 && (errno == EMFILE || errno == ENFILE)) {
+			(void)poll(NULL, 0, ACCEPT_WAIT_MS);
+			continue;
+		}
 		if (fd == -1) {
 			perror("tapward: accept");
 			return CLI_FAILED;
@@ -136,7 +148,7 @@ serve(const struct cli *cli, const struct forward *f, int listener)
 		pid = fork();
 		if (pid == 0) {
 			(void)close(listener);
-			serve_one(cli, f, fd);
+			serve_one(cli, f, fd, us);
 		}
 		if (pid == -1)
 			perror("tapward: fork");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/names.h"
 #include "cli/mcp.h"
 
@@ -86,8 +87,10 @@ call_tool(struct mcp *m, json_t *id, const json_t *params)
 	struct err err = { "" };
 	json_t *result;
 
-	if (name == NULL) {
-		refuse(id, RPC_PARAMS, "name: the tool is missing");
+	if (name == NULL || !mcp_offers(m, name)) {
+		refuse(id, RPC_PARAMS,
+		    name == NULL ? "name: the tool is missing"
+				 : "there is no such tool");
 		return;
 	}
 	result = mcp_call(m, name, json_object_get(params, "arguments"), &err);
@@ -130,31 +133,49 @@ take(struct mcp *m, const json_t *request)
 	refuse(id, RPC_METHOD, "there is no such method");
 }
 
+/*
+ * One line, without its end, into buf of LINE_MAX_BYTES. Its length; -1 at the
+ * end of the input, or on a line that is longer: then *ret_too_long.
+ */
+static ssize_t
+read_line(char *buf, bool *ret_too_long)
+{
+	size_t len = 0;
+	int c;
+
+	*ret_too_long = false;
+	while ((c = getc_unlocked(stdin)) != EOF && c != '\n') {
+		if (len == LINE_MAX_BYTES) {
+			*ret_too_long = true;
+			return -1;
+		}
+		buf[len++] = (char)c;
+	}
+	return c == EOF && len == 0 ? -1 : (ssize_t)len;
+}
+
 static int
 serve(struct mcp *m)
 {
-	char *line = NULL;
-	size_t size = 0;
+	/* Of what is not written to, the kernel gives no page. */
+	AUTO_FREE char *line = malloc(LINE_MAX_BYTES);
+	bool is_too_long = false;
 	ssize_t len;
-	int rc = 0;
 
-	while ((len = getline(&line, &size, stdin)) > 0) {
-		json_t *request;
+	if (line == NULL)
+		return CLI_FAILED;
+	while (!mcp_is_over(m) && (len = read_line(line, &is_too_long)) != -1) {
+		json_t *request = json_loadb(line, (size_t)len, 0, NULL);
 
-		if ((size_t)len > LINE_MAX_BYTES) {
-			refuse(NULL, RPC_REQUEST, "the request is too long");
-			rc = CLI_FAILED;
-			break;
-		}
-		request = json_loadb(line, (size_t)len, 0, NULL);
 		if (request == NULL)
 			refuse(NULL, RPC_PARSE, "this is not JSON");
 		else
 			take(m, request);
 		json_decref(request);
 	}
-	free(line);
-	return rc;
+	if (is_too_long)
+		refuse(NULL, RPC_REQUEST, "the request is too long");
+	return is_too_long ? CLI_FAILED : 0;
 }
 
 static bool

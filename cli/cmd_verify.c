@@ -116,12 +116,15 @@ enter(struct verify *v)
 static const char *
 why_not(const struct verify *v, const struct verify_row *row)
 {
+	if (v->is_fresh && row->when == VERIFY_ROOT_ONLY && geteuid() != 0)
+		return "not tried: root reads the log of what is gone";
 	if (v->is_fresh)
 		return NULL;
 	switch (row->when) {
 	case VERIFY_POLICY_ONLY:
 		return "not tried: it is about the policy of verify";
 	case VERIFY_ALONE_ONLY:
+	case VERIFY_ROOT_ONLY:
 		return "not tried: it would harm what runs in this sandbox";
 	case VERIFY_ALWAYS:
 		break;

@@ -40,6 +40,7 @@ struct mcp {
 	const struct mcp_options *o;
 	struct place places[MCP_SANDBOXES_MAX];
 	struct use use; /* the call that is at work */
+	bool is_over;
 };
 
 static json_t *
@@ -142,6 +143,8 @@ open_session(const struct use *u, struct session **ret)
 		return -EPIPE;
 	}
 	rc = session_await_ready(*ret, NULL, NULL, u->err);
+	if (rc == -EINTR)
+		u->m->is_over = true;
 	if (rc != 0)
 		session_close(*ret);
 	return rc;
@@ -186,12 +189,17 @@ run(struct use *u, const char *const *argv, struct span input, const char *cwd)
 		return NULL;
 	if (cwd != NULL)
 		c.c.cwd = cwd;
+	c.c.ends_on_signal = true;
 	rc = open_session(u, &s);
 	if (rc == 0) {
 		rc = capture_run(s, &c.c, input, &end, &result, u->err);
 		session_close(s);
 	}
 	command_done(&c);
+	if (rc == -EINTR) {
+		u->m->is_over = true;
+		(void)err_at(u->err, NULL, 0, "the server ends");
+	}
 	return rc == 0 ? untrusted(result, session_status(&end) != 0) : NULL;
 }
 
@@ -270,6 +278,11 @@ tool_write(struct use *u)
 static json_t *
 tool_stop(struct use *u)
 {
+	if (u->place->hold_fd == -1) {
+		(void)err_at(u->err, NULL, 0,
+		    "this sandbox is its operator's to stop");
+		return NULL;
+	}
 	end_place(u->m, u->place);
 	return content("stopped", NULL, false);
 }
@@ -334,6 +347,21 @@ is_offered(const struct mcp *m, const struct tool *t)
 	return true;
 }
 
+static const struct tool *
+find_tool(const struct mcp *m, const char *name)
+{
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++)
+		if (strcmp(tools[i].name, name) == 0)
+			return is_offered(m, &tools[i]) ? &tools[i] : NULL;
+	return NULL;
+}
+
+bool
+mcp_offers(const struct mcp *m, const char *tool)
+{
+	return find_tool(m, tool) != NULL;
+}
+
 json_t *
 mcp_tools(const struct mcp *m)
 {
@@ -374,17 +402,22 @@ mcp_call(struct mcp *m, const char *tool, const json_t *arguments,
 {
 	struct use *u = &m->use;
 
+	const struct tool *t = find_tool(m, tool);
+
 	*u = (struct use){ .m = m, .arguments = arguments, .err = err };
-	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
-		if (strcmp(tools[i].name, tool) != 0 ||
-		    !is_offered(m, &tools[i]))
-			continue;
-		if (tools[i].needs_sandbox && !find_place(u))
-			return NULL;
-		return tools[i].call(u);
+	if (t == NULL) {
+		(void)err_at(err, NULL, 0, "there is no such tool");
+		return NULL;
 	}
-	(void)err_at(err, NULL, 0, "there is no such tool");
-	return NULL;
+	if (t->needs_sandbox && !find_place(u))
+		return NULL;
+	return t->call(u);
+}
+
+bool
+mcp_is_over(const struct mcp *m)
+{
+	return m->is_over;
 }
 
 /* The operator's: only to be read, and never ended by us. */

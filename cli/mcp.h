@@ -36,11 +36,14 @@ void mcp_free(struct mcp *m);
 
 /* For tools/list: an array. */
 json_t *mcp_tools(const struct mcp *m);
+bool mcp_offers(const struct mcp *m, const char *tool);
 /*
- * Calls a tool. The result is an object for tools/call; NULL, with err set,
- * for a tool that there is not or arguments that are wrong.
+ * Calls a tool that is offered. The result is an object for tools/call; NULL,
+ * with err set, for arguments that are wrong and for what could not be done.
  */
 json_t *mcp_call(struct mcp *m, const char *tool, const json_t *arguments,
     struct err *err);
+/* A signal came while a tool was at work, which asks the server to end. */
+bool mcp_is_over(const struct mcp *m);
 
 #endif

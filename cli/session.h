@@ -50,6 +50,7 @@ struct session_command {
 	const char *const *env;  /* NAME=VALUE; NULL-terminated, or NULL */
 	const char *cwd, *user;  /* NULL: the image's */
 	bool has_tty;            /* ours, which goes into raw mode */
+	bool ends_on_signal;     /* -EINTR at once; it does not get it */
 	uint32_t timeout_ms;     /* 0: none */
 	uint64_t output_max;     /* bytes; 0: no limit */
 	int in_fd;               /* -1: nothing to read */

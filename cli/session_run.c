@@ -93,6 +93,8 @@ on_signal(struct session *s, int signo, void *arg)
 		frame_resize_encode(&w, s->stream_id, rows, cols);
 		return session_send(s, &w, &err);
 	}
+	if (r->c->ends_on_signal)
+		return -EINTR;
 	/* One that does not listen is not waited for. */
 	if (signo == SIGINT && s->interrupts > 1)
 		return -EINTR;

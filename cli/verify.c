@@ -501,6 +501,6 @@ const struct verify_row verify_rows[] = {
 	{ "a log without what it tried", verify_host_log, { NULL }, NULL,
 	    VERIFY_ALWAYS },
 	{ "a log that goes with its sandbox", verify_host_log_after, { NULL },
-	    NULL, VERIFY_ALONE_ONLY },
+	    NULL, VERIFY_ROOT_ONLY },
 };
 const size_t verify_row_count = sizeof(verify_rows) / sizeof(verify_rows[0]);

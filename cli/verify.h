@@ -51,6 +51,7 @@ enum verify_when {
 	VERIFY_ALWAYS,
 	VERIFY_POLICY_ONLY, /* it is about what VERIFY_POLICY allows */
 	VERIFY_ALONE_ONLY,  /* it would harm what else runs in the guest */
+	VERIFY_ROOT_ONLY,   /* the same, and nobody else may see it */
 };
 
 /* True: as it must be. found is what happened, for people. */
