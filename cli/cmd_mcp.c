@@ -165,7 +165,8 @@ serve(struct mcp *m)
 	if (line == NULL)
 		return CLI_FAILED;
 	while (!mcp_is_over(m) && (len = read_line(line, &is_too_long)) != -1) {
-		json_t *request = json_loadb(line, (size_t)len, 0, NULL);
+		json_t *request =
+		    json_loadb(line, (size_t)len, JSON_DECODE_ANY, NULL);
 
 		if (request == NULL)
 			refuse(NULL, RPC_PARSE, "this is not JSON");

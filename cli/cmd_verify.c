@@ -192,6 +192,7 @@ report(struct verify *v, bool json)
 static int
 verify(struct verify *v, const struct guest_options *g, bool json)
 {
+	/* As long as the second is open, what is tied to them goes on. */
 	AUTO_CLOSE int theirs = -1, ours = -1;
 	struct reply about;
 	int fds[2], rc;
@@ -211,6 +212,7 @@ verify(struct verify *v, const struct guest_options *g, bool json)
 		reply_done(&about);
 	}
 	session_close(v->session);
+	fd_close(&ours);
 	remove_sandbox(v->cli, v->neighbour);
 	if (v->is_fresh)
 		remove_sandbox(v->cli, v->name);

@@ -22,7 +22,8 @@
 #define STATE_LISTEN 0x0a
 /* A record is written within a second, on a busy host within a few. */
 #define LOG_WAIT_MS 10000
-#define CHILDREN_MAX 8
+#define LINE_SIZE 512
+#define WORDS_MAX 8
 
 static json_int_t
 monitor_pid(const struct verify *v)
@@ -48,28 +49,51 @@ open_proc(json_int_t pid, const char *name, char found[VERIFY_FOUND_SIZE])
 	return f;
 }
 
+/* The next line of a table of /proc in words; 0 at its end. */
+static size_t
+read_words(FILE *f, char line[LINE_SIZE], char *ret[WORDS_MAX])
+{
+	size_t count = 0;
+	char *rest = NULL;
+
+	if (fgets(line, LINE_SIZE, f) == NULL)
+		return 0;
+	for (char *p = strtok_r(line, " \t\n", &rest);
+	     p != NULL && count < WORDS_MAX; p = strtok_r(NULL, " \t\n", &rest))
+		ret[count++] = p;
+	return count;
+}
+
+static unsigned int
+hex(const char *text)
+{
+	return (unsigned int)strtoul(text, NULL, 16);
+}
+
 bool
 verify_host_devices(struct verify *v, const struct verify_row *row,
     char found[VERIFY_FOUND_SIZE])
 {
 	const char *ours = output_member(v->about, "device");
 	FILE *f = open_proc(monitor_pid(v), "net/dev", found);
-	char line[512], name[32];
+	char line[LINE_SIZE], *words[WORDS_MAX], *colon;
 	bool is_right = true, has_ours = false;
 
 	(void)row;
 	if (f == NULL)
 		return false;
-	while (is_right && fgets(line, sizeof(line), f) != NULL) {
-		/* Two lines of headings have no "NAME:". */
-		if (sscanf(line, " %31[^:| ]:", name) != 1 ||
-		    strchr(line, ':') == NULL)
+	/* The two lines of headings have no "NAME:". */
+	while (is_right && read_words(f, line, words) > 0) {
+		colon = strchr(words[0], ':');
+		if (colon == NULL)
 			continue;
-		if (strcmp(name, ours) == 0)
+		*colon = '\0';
+		if (strcmp(words[0], ours) == 0)
 			has_ours = true;
 		else
-			is_right = strcmp(name, "lo") == 0;
-		(void)snprintf(found, VERIFY_FOUND_SIZE, "%s is there", name);
+			is_right = strcmp(words[0], "lo") == 0;
+		(void)snprintf(found, VERIFY_FOUND_SIZE, "%s is there",
+		    words[0]);
 	}
 	(void)fclose(f);
 	if (is_right && has_ours)
@@ -83,18 +107,19 @@ verify_host_routes(struct verify *v, const struct verify_row *row,
 {
 	const char *ours = output_member(v->about, "device");
 	FILE *f = open_proc(monitor_pid(v), "net/route", found);
-	char line[512], name[32];
-	unsigned int target, via, count = 0;
+	char line[LINE_SIZE], *words[WORDS_MAX];
+	unsigned int count = 0;
 	bool is_right = true;
 
 	(void)row;
 	if (f == NULL)
 		return false;
-	while (is_right && fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%31s %x %x", name, &target, &via) != 3)
-			continue;
+	(void)read_words(f, line, words); /* the heading */
+	while (is_right && read_words(f, line, words) >= 3) {
+		/* device, target, gateway; to the guest's own network */
+		is_right = hex(words[2]) == 0 && hex(words[1]) != 0 &&
+		    strcmp(words[0], ours) == 0;
 		count++;
-		is_right = via == 0 && target != 0 && strcmp(name, ours) == 0;
 	}
 	(void)fclose(f);
 	if (is_right)
@@ -102,8 +127,8 @@ verify_host_routes(struct verify *v, const struct verify_row *row,
 		    "%u, to the guest alone", count);
 	else
 		(void)snprintf(found, VERIFY_FOUND_SIZE,
-		    "one to %08x by %08x at %s", ntohl(target), ntohl(via),
-		    name);
+		    "one to %08x by %08x at %s", ntohl(hex(words[1])),
+		    ntohl(hex(words[2])), words[0]);
 	return is_right && count == 1;
 }
 
@@ -136,20 +161,22 @@ check_sockets(json_int_t pid, const char *table, unsigned int *count,
 {
 	FILE *f = open_proc(pid, table, found);
 	const bool is_tcp = strstr(table, "tcp") != NULL;
-	char line[512], address[40];
-	unsigned int port, state;
+	char line[LINE_SIZE], *words[WORDS_MAX], *colon;
+	unsigned int port = 0;
 	bool is_right = true;
 
 	if (f == NULL)
 		return false;
-	while (is_right && fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%*s %32[0-9A-F]:%x %*s %x", address, &port,
-			&state) != 3 ||
-		    (is_tcp && state != STATE_LISTEN))
+	(void)read_words(f, line, words); /* the heading */
+	/* a number, address and port here, the same there, state */
+	while (is_right && read_words(f, line, words) >= 4) {
+		if (is_tcp && hex(words[3]) != STATE_LISTEN)
 			continue;
 		(*count)++;
+		colon = strchr(words[1], ':');
+		port = colon == NULL ? 0 : hex(colon + 1);
 		is_right = strchr(table, '6') == NULL &&
-		    is_of_gate(is_tcp, port, strspn(address, "0") != 8);
+		    is_of_gate(is_tcp, port, hex(words[1]) != 0);
 	}
 	(void)fclose(f);
 	if (!is_right)
@@ -212,22 +239,24 @@ is_without_rights(json_int_t pid, char found[VERIFY_FOUND_SIZE])
 	return false;
 }
 
-/* What tapward-vm has started: the monitor, and what that has. */
+/* What tapward-vm has started: the monitor. */
 static size_t
-children_of(json_int_t pid, json_int_t ret[CHILDREN_MAX])
+children_of(json_int_t pid, json_int_t ret[WORDS_MAX])
 {
-	char name[64], ignored[VERIFY_FOUND_SIZE];
+	char name[64], line[LINE_SIZE], ignored[VERIFY_FOUND_SIZE];
+	char *words[WORDS_MAX];
 	size_t count = 0;
 	FILE *f;
 
 	(void)snprintf(name, sizeof(name),
 	    "task/%" JSON_INTEGER_FORMAT "/children", pid);
 	f = open_proc(pid, name, ignored);
-	while (f != NULL && count < CHILDREN_MAX &&
-	    fscanf(f, "%" JSON_INTEGER_FORMAT, &ret[count]) == 1)
-		count++;
-	if (f != NULL)
-		(void)fclose(f);
+	if (f == NULL)
+		return 0;
+	count = read_words(f, line, words);
+	(void)fclose(f);
+	for (size_t i = 0; i < count; i++)
+		ret[i] = strtoll(words[i], NULL, 10);
 	return count;
 }
 
@@ -236,7 +265,7 @@ verify_host_monitor(struct verify *v, const struct verify_row *row,
     char found[VERIFY_FOUND_SIZE])
 {
 	const json_int_t pid = monitor_pid(v);
-	json_int_t monitors[CHILDREN_MAX];
+	json_int_t monitors[WORDS_MAX];
 	size_t count = children_of(pid, monitors);
 
 	(void)row;

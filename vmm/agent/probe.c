@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "vmm/agent/lines.h"
 #include "vmm/agent/probe_guest.h"
 
 /* Longer than any answer takes on an emulated guest. */
@@ -38,6 +39,16 @@ say(const char *word)
 {
 	(void)puts(word);
 	return 0;
+}
+
+/* A port, or a type of DNS; 0 for what is none, which answers nothing. */
+static uint16_t
+number(const char *text)
+{
+	uint32_t value = 0;
+
+	return lines_number(span_of(text), UINT16_MAX, &value) ? (uint16_t)value
+							       : 0;
 }
 
 /* An address in any form that a program would take. */
@@ -112,7 +123,7 @@ probe_tcp(char **argv)
 	socklen_t len;
 	int fd = -1, error;
 
-	if (!parse_address(argv[1], (uint16_t)atoi(argv[2]), &to, &len))
+	if (!parse_address(argv[1], number(argv[2]), &to, &len))
 		return 2;
 	error = dial(&to, len, &fd);
 	if (fd != -1)
@@ -155,7 +166,7 @@ probe_udp(char **argv)
 	ssize_t n;
 	int fd;
 
-	if (!parse_address(argv[1], (uint16_t)atoi(argv[2]), &to, &len))
+	if (!parse_address(argv[1], number(argv[2]), &to, &len))
 		return 2;
 	fd = socket(to.ss_family, SOCK_DGRAM, 0);
 	if (fd == -1 || connect(fd, (const struct sockaddr *)&to, len) == -1)
@@ -171,14 +182,19 @@ static struct in_addr
 gateway(void)
 {
 	struct in_addr found = { 0 };
-	FILE *f = fopen(GATEWAY_FILE, "r");
-	char line[256], device[32];
-	unsigned int target, via;
+	FILE *f = fopen(GATEWAY_FILE, "re");
+	char line[256], *rest;
 
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "%31s %x %x", device, &target, &via) == 3 &&
-		    target == 0)
-			found.s_addr = via;
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		/* device, target, gateway: numbers in base 16 */
+		const char *device = strtok_r(line, "\t", &rest);
+		const char *target = strtok_r(NULL, "\t", &rest);
+		const char *via = strtok_r(NULL, "\t", &rest);
+
+		if (device != NULL && via != NULL &&
+		    strcmp(target, "00000000") == 0)
+			found.s_addr = (in_addr_t)strtoul(via, NULL, 16);
+	}
 	if (f != NULL)
 		(void)fclose(f);
 	return found;
@@ -220,7 +236,7 @@ rcode_word(unsigned int rcode)
 static int
 resolve(const char *name, uint16_t type, struct in_addr *ret)
 {
-	uint8_t buf[512], answer[512];
+	uint8_t buf[512], answer[512] = { 0 };
 	struct wr w = wr_init(buf, sizeof(buf));
 	const struct sockaddr_in to = { .sin_family = AF_INET,
 		.sin_port = htons(53),
@@ -247,7 +263,7 @@ static int
 probe_dns(char **argv)
 {
 	struct in_addr found;
-	int rcode = resolve(argv[1], (uint16_t)atoi(argv[2]), &found);
+	int rcode = resolve(argv[1], number(argv[2]), &found);
 
 	if (rcode == -1)
 		return say("silent");
@@ -278,7 +294,7 @@ static int
 probe_http(char **argv)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(argv[2])) };
+		.sin_port = htons(number(argv[2])) };
 	struct sockaddr_storage any = { 0 };
 	char request[1024], answer[4096], reason[64];
 	size_t len = 0;

@@ -16,7 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/fd.h"
+#include "vmm/agent/lines.h"
 
 #define PATH_TEXT_SIZE 320
 /* More than any guest of ours may have (pid_max of a small machine). */
@@ -30,6 +32,16 @@ say(const char *word)
 {
 	(void)puts(word);
 	return 0;
+}
+
+/* MiB or seconds; none of what is no number. */
+static uint32_t
+number(const char *text)
+{
+	uint32_t value = 0;
+
+	(void)lines_number(span_of(text), INT32_MAX, &value);
+	return value;
 }
 
 int
@@ -114,12 +126,12 @@ probe_blocks(char **argv)
 int
 probe_spin(char **argv)
 {
-	for (int mib = atoi(argv[1]); mib > 0; mib--) {
+	for (uint32_t mib = number(argv[1]); mib > 0; mib--) {
 		char *p = malloc(MIB);
 
 		if (p == NULL)
 			return say("refused");
-		memset(p, mib, MIB);
+		memset(p, (int)(mib & 0xff), MIB);
 	}
 	return say("taken");
 }
@@ -129,8 +141,9 @@ probe_fill(char **argv)
 {
 	AUTO_CLOSE int fd =
 	    open(FILL_PATH, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	const int most = atoi(argv[1]);
-	int mib = 0, error = 0;
+	const uint32_t most = number(argv[1]);
+	uint32_t mib = 0;
+	int error = 0;
 
 	if (fd == -1)
 		return 1;
@@ -139,7 +152,7 @@ probe_fill(char **argv)
 	(void)unlink(FILL_PATH);
 	if (error == 0)
 		return say("taken");
-	(void)printf("%s after %d MiB\n",
+	(void)printf("%s after %u MiB\n",
 	    error == ENOSPC ? "full" : strerror(error), mib);
 	return 0;
 }
@@ -173,6 +186,6 @@ probe_fork(char **argv)
 int
 probe_sleep(char **argv)
 {
-	(void)sleep((unsigned int)atoi(argv[1]));
+	(void)sleep(number(argv[1]));
 	return 0;
 }

@@ -1,0 +1,118 @@
+"""docs/recipes.md is true: what is marked as run is run, in one world."""
+import os
+import re
+import shutil
+
+from harness import shell
+from harness.claims import Skip, claim, contains, equal
+from harness.vm import BOOT_S, KERNEL, VmWorld, store
+from harness.world import TREE
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RECIPES = f"{HERE}/../docs/recipes.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+# What each recipe prints last, when it works.
+PRINTS = {
+    "An image": "tools",
+    "An untrusted script, without a network": "done\n",
+    "`npm ci` and the tests of a repository, with a report": "# pass 1\n",
+    "Vetting an MCP server": '{"name":"add","description":"Adds."}\n',
+    "Checking an agent's branch": "42 checks, 0 failed\n",
+    "QEMU by hand": "1\n",
+}
+
+_world = {}
+
+
+def recipes():
+    """{heading: [(language, first line without "# ", text)]}"""
+    with open(RECIPES, encoding="ascii") as f:
+        parts = re.split(r"^## (.*)\n", f.read(), flags=re.M)[1:]
+    found = {}
+    for heading, text in zip(parts[::2], parts[1::2]):
+        blocks = []
+        for language, block in BLOCK.findall(text):
+            first = block.split("\n")[0]
+            blocks.append((language, first[2:] if first.startswith("# ")
+                           else "", block))
+        found[heading] = (text, blocks)
+    return found
+
+
+def world():
+    if not _world:
+        w = VmWorld()
+        _world["w"], _world["cwd"] = w, f"{w.folder}/recipes"
+        os.mkdir(_world["cwd"])
+    return _world["w"]
+
+
+def run(text):
+    w = world()
+    return shell.run(
+        ["bash", "-euo", "pipefail", "-c", text], cwd=_world["cwd"],
+        timeout=2 * BOOT_S, env=dict(
+            os.environ, PATH=f"{TREE}/bin:{os.environ['PATH']}",
+            TAPWARD_SOCKET=w.socket, TAPWARD_IMAGES=store(),
+            KERNEL=os.path.abspath(KERNEL)))
+
+
+def register(heading):
+    @claim(f"recipe: {heading}")
+    def _():
+        _, blocks = recipes()[heading]
+        for tool in ("jq", "git", "node", "npm"):
+            if not shutil.which(tool):
+                raise Skip(f"no {tool}")
+        for language, mark, text in blocks:
+            if language == "sh" and mark == "run":
+                got = run(text)
+                equal(got.code, 0, repr(got))
+        contains(got.out, PRINTS[heading], repr(got))
+        world().gone()
+
+
+@claim("recipes: each is run here, or says why it is not")
+def _():
+    untold = []
+    not_run = []
+    for heading, (text, blocks) in recipes().items():
+        if any(b[:2] == ("sh", "run") for b in blocks):
+            assert heading in PRINTS, f"what does {heading} print?"
+            continue
+        not_run.append(heading)
+        if "Not run" not in text:
+            untold.append(heading)
+    equal(untold, [])
+    equal(set(PRINTS) - set(recipes()), set())
+    return "not run: " + ", ".join(not_run)
+
+
+@claim("recipes: every policy and every part of a host's configuration is right")
+def _():
+    w = world()
+    count = 0
+    for heading, (_, blocks) in recipes().items():
+        for language, mark, text in blocks:
+            if language != "ini":
+                continue
+            count += 1
+            path = w.file(f"recipe-{count}.ini", text)
+            if mark == "host":
+                path = w.file("recipe-host.ini", "[ceiling]\npolicy = none\n" +
+                              text)
+            got = w.cli("check", path)
+            equal(got.code, 0, f"{heading}: {got!r}")
+    equal(count, 2)
+
+
+for _heading in PRINTS:
+    register(_heading)
+
+
+@claim("the world of the recipes ends and leaves nothing")
+def _():
+    w = world()
+    w.close()
+    equal(w.left(), [])
+    _world.clear()
