@@ -76,7 +76,7 @@ verify_host_devices(struct verify *v, const struct verify_row *row,
 {
 	const char *ours = output_member(v->about, "device");
 	FILE *f = open_proc(monitor_pid(v), "net/dev", found);
-	char line[LINE_SIZE], *words[WORDS_MAX], *colon;
+	char line[LINE_SIZE], *words[WORDS_MAX];
 	bool is_right = true, has_ours = false;
 
 	(void)row;
@@ -84,7 +84,8 @@ verify_host_devices(struct verify *v, const struct verify_row *row,
 		return false;
 	/* The two lines of headings have no "NAME:". */
 	while (is_right && read_words(f, line, words) > 0) {
-		colon = strchr(words[0], ':');
+		char *colon = strchr(words[0], ':');
+
 		if (colon == NULL)
 			continue;
 		*colon = '\0';

@@ -9,6 +9,7 @@ import struct
 import sys
 
 ETHER, IP, UDP, DNS = 14, 20, 8, 12
+ETH_P_ALL = 3
 
 
 def checksum(data):
@@ -35,8 +36,10 @@ def answer(frame):
 
 def main():
     device, label = sys.argv[1], int(sys.argv[2])
-    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x800))
-    sock.bind((device, 0x800))
+    # One for all protocols sees frames before tc and the ruleset do.
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
+                         socket.htons(ETH_P_ALL))
+    sock.bind((device, ETH_P_ALL))
     print("ready", flush=True)
     while True:
         frame, (_, _, kind, *_) = sock.recvfrom(2048)
