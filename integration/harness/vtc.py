@@ -7,6 +7,7 @@ the end of each direction; TLS, if there is any, is added on the way.
 """
 import glob
 import os
+import select
 import socket
 import ssl
 import threading
@@ -23,32 +24,50 @@ def scripts():
             for path in sorted(glob.glob(f"{FOLDER}/*.vtc"))]
 
 
-def pump(a, b):
-    """a's bytes to b until a ends; then b's other side is told."""
+def at_once(k, call, *args):
+    """What a call that may not wait returns; None if it would have to."""
+    k.setblocking(False)
     try:
-        while data := a.recv(65536):
-            b.sendall(data)
-        if isinstance(b, ssl.SSLSocket):
-            b.unwrap()
+        return call(*args)
+    except (ssl.SSLWantReadError, BlockingIOError):
+        return None
+    finally:
+        k.setblocking(True)
+
+
+def finish(k):
+    """Nothing more is sent, and the peer is told so."""
+    try:
+        if isinstance(k, ssl.SSLSocket):
+            at_once(k, k.unwrap)  # what the peer says to it is read in turn
         else:
-            b.shutdown(socket.SHUT_WR)
+            k.shutdown(socket.SHUT_WR)
     except OSError:
-        # A cut: nothing says that what came before was all.
-        for k in (a, b):
-            try:
-                k.close()
-            except OSError:
-                pass
+        pass
 
 
 def join(a, b):
-    """Both ways, until both have ended."""
-    other = threading.Thread(target=pump, args=(b, a), daemon=True)
-    other.start()
-    pump(a, b)
-    other.join()
-    a.close()
-    b.close()
+    """Bytes both ways until both have ended, or one is cut.
+
+    By one thread: two may not use a TLS connection at a time.
+    """
+    other, open_ = {a: b, b: a}, [a, b]
+    try:
+        while open_:
+            ready = [k for k in open_
+                     if isinstance(k, ssl.SSLSocket) and k.pending()]
+            for k in ready or select.select(open_, [], [])[0]:
+                data = at_once(k, k.recv, 65536)
+                if data:
+                    other[k].sendall(data)
+                elif data is not None:
+                    open_.remove(k)
+                    finish(other[k])
+    except OSError:
+        pass  # nothing says that what came before was all
+    finally:
+        a.close()
+        b.close()
 
 
 class Entry:
