@@ -78,6 +78,19 @@ take_framing(const struct http_response *res, struct exchange_head *h)
 	}
 }
 
+/*
+ * How well a secret is packed beside what a guest has sent tells whether they
+ * are alike (BREACH): the head goes on before its body is searched, and that of
+ * HEAD has none.
+ */
+static void
+hide_length(struct exchange_head *h)
+{
+	if (h->body == EXCHANGE_BODY_LENGTH)
+		h->body = EXCHANGE_BODY_UNKNOWN;
+	h->has_length = false;
+}
+
 void
 exchange_origin_head(struct exchange *x, const struct http_response *res)
 {
@@ -94,6 +107,8 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 		return;
 	}
 	take_framing(res, &h);
+	if (x->has_credential && coding_of(&res->fields) != CODING_NONE)
+		hide_length(&h);
 	h.status = res->status;
 	h.reason = res->reason;
 	h.is_early = !x->is_up_whole;

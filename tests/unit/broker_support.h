@@ -59,7 +59,9 @@ struct answer {
 	uint64_t expires_boot_ms;
 	bool any_request, serves_websocket;
 	enum lease_apply apply;
-	unsigned int strip_count;
+	unsigned int strip_count, strip_response_count;
+	char strip_response[LEASE_FIELD_NAME_SIZE]; /* the first */
+	bool keeps_set_cookie;
 	char value[64];
 };
 
@@ -147,7 +149,11 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 		.any_request = m.any_request,
 		.serves_websocket = m.serves_websocket,
 		.apply = m.apply,
-		.strip_count = m.strip_count };
+		.strip_count = m.strip_count,
+		.strip_response_count = m.strip_response_count,
+		.keeps_set_cookie = m.keeps_set_cookie };
+	memcpy(a->strip_response, m.strip_response[0],
+	    sizeof(a->strip_response));
 	assert_true(m.value.len < sizeof(a->value));
 	if (m.value.len > 0)
 		memcpy(a->value, m.value.ptr, m.value.len);
@@ -337,6 +343,10 @@ bind_to_host(struct message_broker_credential *m, const char *name,
 	m->port = 443;
 	m->strip_count = 1;
 	(void)snprintf(m->strip[0], sizeof(m->strip[0]), "authorization");
+	m->strip_response_count = 1;
+	(void)snprintf(m->strip_response[0], sizeof(m->strip_response[0]),
+	    "x-session");
+	m->keeps_set_cookie = true;
 	m->grant_count = 1;
 	(void)snprintf(m->grants[0].name, sizeof(m->grants[0].name), "ci-*");
 	m->grants[0].owner = BROKER_OWNER_USER;

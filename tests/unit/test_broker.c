@@ -154,6 +154,9 @@ says_how_a_value_is_put_in_and_until_when(void **state)
 	a = ask_npm(w);
 	assert_int_equal(a->apply, LEASE_APPLY_BEARER);
 	assert_int_equal(a->strip_count, 1);
+	assert_int_equal(a->strip_response_count, 1);
+	assert_string_equal(a->strip_response, "x-session");
+	assert_true(a->keeps_set_cookie);
 	assert_int_equal(a->expires_boot_ms, 50000 + LEASE_S * 1000);
 	assert_false(a->any_request);
 	a = ask_free(w);

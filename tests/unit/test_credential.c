@@ -189,6 +189,12 @@ spoil_strip(struct message_broker_credential *m)
 }
 
 static void
+spoil_strip_response(struct message_broker_credential *m)
+{
+	m->strip_response[0][0] = ':';
+}
+
+static void
 spoil_user(struct message_broker_credential *m)
 {
 	m->apply = LEASE_APPLY_BASIC;
@@ -198,9 +204,10 @@ spoil_user(struct message_broker_credential *m)
 static void
 refuses_a_definition_that_is_not_sound(void **state)
 {
-	static void (*const spoils[])(struct message_broker_credential *
-	    m) = { spoil_host, spoil_hosts, spoil_method, spoil_path,
-		spoil_deny_path, spoil_field, spoil_strip, spoil_user };
+	static void (*const spoils[])(
+	    struct message_broker_credential * m) = { spoil_host, spoil_hosts,
+		spoil_method, spoil_path, spoil_deny_path, spoil_field,
+		spoil_strip, spoil_strip_response, spoil_user };
 	struct world *w = world_ready();
 
 	(void)state;
