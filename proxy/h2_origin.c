@@ -210,12 +210,12 @@ void
 h2_origin_note_lease(struct origin *o, struct injection *credential)
 {
 	struct h2_origin *c = o->h2;
-	uint64_t end = credential->lease.expires_boot_ms;
+	uint64_t ends_ms = credential->lease.expires_boot_ms;
 
 	o->held.is_secret = true;
 	injection_set(&c->credential, credential);
-	if (end > c->lease_ends_boot_ms)
-		c->lease_ends_boot_ms = end;
+	if (ends_ms > c->lease_ends_boot_ms)
+		c->lease_ends_boot_ms = ends_ms;
 }
 
 static void

@@ -310,10 +310,11 @@ static void
 look_leads(struct look *l, uint8_t lead, enum scan_flag behind, size_t at,
     size_t end)
 {
-	const uint8_t *text = l->text.ptr, *next;
+	const uint8_t *text = l->text.ptr;
 
 	while (at < end && !l->is_over) {
-		next = memchr(text + at, lead, end - at);
+		const uint8_t *next = memchr(text + at, lead, end - at);
+
 		if (next == NULL)
 			return;
 		at = (size_t)(next - text) + 1;
@@ -371,14 +372,15 @@ next_other(const struct look *l, size_t at)
 static void
 look_escapes(struct look *l)
 {
-	size_t len = l->text.len, at = 0, end;
+	size_t len = l->text.len, at = 0;
 
 	if (l->table->window < WORD_MIN_BYTES || len < WORD_MIN_BYTES) {
 		look_part(l, 0, len);
 		return;
 	}
 	while ((at = next_text(l, at)) < len && !l->is_over) {
-		end = next_other(l, at);
+		size_t end = next_other(l, at);
+
 		look_part(l, at < WORD_BYTES ? 0 : at - WORD_BYTES,
 		    len - end < WORD_BYTES ? len : end + WORD_BYTES);
 		at = end;
