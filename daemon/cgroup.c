@@ -204,15 +204,29 @@ use_version_1(struct cgroup_host *h)
 }
 
 void
-cgroup_host_init(struct cgroup_host *h)
+cgroup_host_init(struct cgroup_host *h, uid_t first, uid_t last)
 {
-	*h = (struct cgroup_host){ 0 };
+	*h = (struct cgroup_host){ .uid_first = first, .uid_last = last };
 	if (!use_version_2(h) && !use_version_1(h)) {
 		h->part_count = 0;
 		log_warn("cgroup",
 		    "none with memory, cpu and pids: limits of virtual "
 		    "machines are those of their monitor alone");
 	}
+}
+
+/* NAME_PREFIX and a uid of our range. */
+static bool
+is_ours(const struct cgroup_host *h, const char *name)
+{
+	const size_t len = strlen(NAME_PREFIX);
+	unsigned long uid;
+	char *end;
+
+	if (strncmp(name, NAME_PREFIX, len) != 0)
+		return false;
+	uid = strtoul(name + len, &end, 10);
+	return *end == '\0' && uid >= h->uid_first && uid <= h->uid_last;
 }
 
 void
@@ -223,8 +237,7 @@ cgroup_host_sweep(const struct cgroup_host *h)
 		const struct dirent *e;
 
 		while (dir != NULL && (e = readdir(dir)) != NULL)
-			if (strncmp(e->d_name, NAME_PREFIX,
-				strlen(NAME_PREFIX)) == 0)
+			if (is_ours(h, e->d_name))
 				/* EBUSY: one that lives. */
 				(void)unlinkat(dirfd(dir), e->d_name,
 				    AT_REMOVEDIR);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -18,7 +19,8 @@
 
 /* What the host lets us use; zeroed: nothing. */
 struct cgroup_host {
-	unsigned int version; /* 0: none, 1 or 2 */
+	uid_t uid_first, uid_last; /* of the guests */
+	unsigned int version;      /* 0: none, 1 or 2 */
 	unsigned int part_count;
 	/* The folders in which ours are made. */
 	char parts[CGROUP_PARTS_MAX][CGROUP_PATH_SIZE];
@@ -47,8 +49,11 @@ struct cgroup {
  * its own, since a group with processes gives its children no controllers.
  * Never fails: what cannot be had is none, and logged.
  */
-void cgroup_host_init(struct cgroup_host *h);
-/* Takes away what no process is in any more. */
+void cgroup_host_init(struct cgroup_host *h, uid_t first, uid_t last);
+/*
+ * Takes away what no process is in any more, of guests with uids of ours:
+ * another tapwardd's may be about to get its first.
+ */
 void cgroup_host_sweep(const struct cgroup_host *h);
 
 /*

@@ -154,7 +154,7 @@ prepare(struct supervisor *sv, struct err *err)
 	assert(sv->config != NULL);
 	h = sv->config->host;
 	sv->plan = sv->config->plan;
-	cgroup_host_init(&sv->cgroups);
+	cgroup_host_init(&sv->cgroups, h->uid_first, h->uid_last);
 	rc = uids_init(&sv->uids, h->uid_first, h->uid_last);
 	return rc == 0 ? 0 : err_os(err, rc, "[daemon] uid-range");
 }

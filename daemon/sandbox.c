@@ -96,6 +96,8 @@ sandbox_free(struct sandbox *s)
 	/* First of all: the guest stops sending. */
 	vm_free(s->vm);
 	s->vm = NULL;
+	/* And of one that ended without ever having been ours. */
+	cgroup_host_sweep(&s->sv->cgroups);
 	for (size_t i = create_step_count; i > 0; i--)
 		if (create_steps[i - 1].undo != NULL)
 			create_steps[i - 1].undo(s);

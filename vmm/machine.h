@@ -52,7 +52,10 @@ int machine_init(struct machine *m, struct event_base *base,
  * Whatever goes wrong is the machine's end (VM_STATE_ENDED).
  */
 void machine_start(struct machine *m);
-/* From inside the loop, when the owner can be told: on_state comes. */
+/*
+ * From here on the loop keeps its limits, and its hold. Once, before the loop
+ * runs; on_state comes at once.
+ */
 void machine_watch(struct machine *m);
 
 /* Takes fd: a stream that speaks vmm/frame.h. */

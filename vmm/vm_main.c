@@ -23,7 +23,7 @@ struct vm {
 	struct child child;
 	struct machine machine;
 	uint64_t generation; /* of the sandbox */
-	bool is_watched;
+	bool was_met;        /* by a supervisor, which knows of it */
 };
 
 static void
@@ -129,20 +129,24 @@ on_supervisor(struct child *c, bool adopted, void *arg)
 
 	(void)c;
 	(void)adopted;
-	if (vm->is_watched) {
-		say_state(vm);
-		return;
-	}
-	vm->is_watched = true;
-	machine_watch(&vm->machine);
+	vm->was_met = true;
+	say_state(vm);
 }
 
-/* The guest goes on: its gate does, too. */
+/*
+ * The guest goes on, within its limits: its gate does, too. But one that died
+ * before our hello left nobody who waits for us, and the next may have looked
+ * for us before we listened.
+ */
 static void
 on_supervisor_gone(struct child *c, void *arg)
 {
+	struct vm *vm = arg;
+
 	(void)c;
-	(void)arg;
+	if (!vm->was_met)
+		machine_end(&vm->machine, FRAME_LIMIT_NONE,
+		    "tapwardd ended while it was started");
 }
 
 /* Beside what every program of ours may do (base/confine.c). */
@@ -206,5 +210,7 @@ main(int argc, char **argv)
 	if (machine_init(&vm.machine, vm.child.base, &what, &owner, &vm) != 0)
 		die(AREA, "no memory");
 	machine_start(&vm.machine);
+	/* Whatever becomes of the supervisor, which may be gone already. */
+	machine_watch(&vm.machine);
 	return child_serve(&vm.child, &spec, &vm);
 }
