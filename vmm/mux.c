@@ -191,6 +191,8 @@ mux_new(struct event_base *base, const struct mux_hooks *hooks, void *arg)
 		return NULL;
 	m->base = base;
 	m->hooks = *hooks;
+	if (m->hooks.begin_ms == 0)
+		m->hooks.begin_ms = MUX_BEGIN_MS;
 	if (m->hooks.answer_ms == 0)
 		m->hooks.answer_ms = MUX_ANSWER_MS;
 	if (m->hooks.stall_ms == 0)

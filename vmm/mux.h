@@ -4,9 +4,10 @@
  *
  * The guest may send anything: a frame that frame.h does not allow, a window
  * that is overrun, silence where an answer is due (MUX_ANSWER_MS) or a port
- * that is never read (MUX_STALL_MS) end the VM, with a reason. A session that
- * breaks the format ends alone, and what it had running is reset; one that does
- * not read stops its own streams only, by their windows.
+ * that is never read (MUX_STALL_MS) end the VM, with a reason. What is not
+ * begun in time (MUX_BEGIN_MS) is reset, and that wants an answer. A session
+ * that breaks the format ends alone, and what it had running is reset; one that
+ * does not read stops its own streams only, by their windows.
  *
  * Memory: at most FRAME_STREAMS_MAX * 2 * FRAME_WINDOW bytes (32 MiB) of output
  * that sessions have not read, while they have not, and two FRAME_LINK_BYTES
@@ -30,6 +31,11 @@ struct mux;
 /* Sessions of one VM: one for each command line that is running. */
 #define MUX_SESSIONS_MAX 16
 #define MUX_TURN_BYTES 262144
+/*
+ * From a request to the first sign that the agent has begun: it forks, or opens
+ * a file, in a guest that may be short of memory and CPU.
+ */
+#define MUX_BEGIN_MS 30000
 /* From RESET to the agent's EXIT: it kills, and reaps what was killed. */
 #define MUX_ANSWER_MS 10000
 /* The agent reads its port at all times: it has windows for all it gets. */
@@ -75,7 +81,8 @@ struct mux_hooks {
 	 * once; may be NULL.
 	 */
 	void (*on_drained)(void *arg);
-	/* 0: MUX_ANSWER_MS and MUX_STALL_MS. For tests, which do not wait. */
+	/* 0: MUX_BEGIN_MS, ... For tests, which do not wait. */
+	uint32_t begin_ms;
 	uint32_t answer_ms;
 	uint32_t stall_ms;
 };

@@ -101,6 +101,7 @@ on_stream_frame(struct mux *m, const struct frame *f)
 		    ? FRAME_BAD_BODY
 		    : frame_stream_pass(&st->rules, FRAME_GUEST, f)))
 		return;
+	mux_stream_begun(st);
 	switch (f->head.type) {
 	case FRAME_DATA:
 		on_data(st, f);

@@ -42,8 +42,11 @@ struct mux_stream {
 	uint32_t session_id, agent_id;
 	struct frame_stream rules;
 	struct event *timer; /* timeout_ms, or the answer to RESET */
-	bool is_cut;         /* we reset it: what its session says is nothing */
-	bool reset_due;      /* RESET has not gone yet */
+	struct event *begin; /* the agent's first sign of it is due */
+	bool has_begun;
+	bool is_late;   /* it was reset for that */
+	bool is_cut;    /* we reset it: what its session says is nothing */
+	bool reset_due; /* RESET has not gone yet */
 	enum frame_limit limit; /* why we reset it */
 	/* what its session has not been told */
 	bool started_due, eof_due[MUX_OUTPUTS], exit_due;
@@ -131,6 +134,13 @@ struct mux_stream *mux_stream_of_session(struct mux_session *s, uint32_t id);
 void mux_stream_orphan(struct mux_stream *st);
 /* The guest is to end it, because of limit. */
 void mux_stream_cut(struct mux_stream *st, enum frame_limit limit);
+/*
+ * A frame of its session has gone to the agent, which has MUX_BEGIN_MS for a
+ * sign once it has what it needs to begin.
+ */
+void mux_stream_await_begin(struct mux_stream *st);
+/* The agent has said something of it. */
+void mux_stream_begun(struct mux_stream *st);
 /* RESET has gone, of whomever: the answer has its time. */
 void mux_stream_await_exit(struct mux_stream *st);
 /* Its end, which is recorded, and told to the session in its turn. */

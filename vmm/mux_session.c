@@ -140,6 +140,7 @@ forward(struct mux_stream *st, const struct frame *f)
 	frame_head_encode(&w, &head);
 	wr_bytes(&w, f->body.ptr, f->body.len);
 	frame_link_put(&st->m->agent, &w);
+	mux_stream_await_begin(st);
 }
 
 static void

@@ -65,6 +65,57 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	event_active(m->kick, EV_TIMEOUT, 0);
 }
 
+/*
+ * The agent's turn: a command's arguments are there, or of a PUT so much that
+ * it gives some of the window back, or ends it. Until then it may be the
+ * session that waits.
+ */
+static bool
+can_begin(const struct mux_stream *st)
+{
+	const struct frame_stream *r = &st->rules;
+
+	switch (r->kind) {
+	case FRAME_EXEC:
+		return r->args_left == 0;
+	case FRAME_PUT:
+		return r->eof[FRAME_INPUT] ||
+		    r->credit[FRAME_INPUT] < FRAME_WINDOW / 4;
+	default:
+		return true;
+	}
+}
+
+void
+mux_stream_await_begin(struct mux_stream *st)
+{
+	const struct timeval tv = mux_timeval(st->m->hooks.begin_ms);
+
+	if (!st->has_begun && can_begin(st) &&
+	    !evtimer_pending(st->begin, NULL))
+		(void)evtimer_add(st->begin, &tv);
+}
+
+void
+mux_stream_begun(struct mux_stream *st)
+{
+	st->has_begun = true;
+	(void)evtimer_del(st->begin);
+}
+
+/* One that does not answer to RESET either is the end of the VM. */
+static void
+on_begin_late(evutil_socket_t fd, short what, void *arg)
+{
+	struct mux_stream *st = arg;
+
+	(void)fd;
+	(void)what;
+	st->is_late = true;
+	mux_stream_cut(st, FRAME_LIMIT_NONE);
+	event_active(st->m->kick, EV_TIMEOUT, 0);
+}
+
 /* What the host keeps of EXEC; the rest is the agent's. */
 static void
 note_exec(struct mux_stream *st, const struct frame *f)
@@ -106,6 +157,15 @@ mux_stream_note_args(struct mux_stream *st, struct span args)
 	}
 }
 
+static void
+drop_timers(struct mux_stream *st)
+{
+	if (st->timer != NULL)
+		event_free(st->timer);
+	if (st->begin != NULL)
+		event_free(st->begin);
+}
+
 static struct mux_stream **
 find_slot(struct mux *m)
 {
@@ -140,7 +200,9 @@ mux_stream_new(struct mux_session *s, const struct frame *f,
 	st->output_left = UINT64_MAX;
 	st->opened_ms = clock_mono_ms();
 	st->timer = evtimer_new(m->base, on_timer, st);
-	if (st->timer == NULL) {
+	st->begin = evtimer_new(m->base, on_begin_late, st);
+	if (st->timer == NULL || st->begin == NULL) {
+		drop_timers(st);
 		free(st);
 		return FRAME_OK;
 	}
@@ -161,7 +223,7 @@ mux_stream_free(struct mux_stream *st)
 			st->m->streams[i] = NULL;
 	for (size_t i = 0; i < MUX_OUTPUTS; i++)
 		frame_queue_done(&st->queue[i]);
-	event_free(st->timer);
+	drop_timers(st);
 	free(st);
 }
 
@@ -210,6 +272,13 @@ record(const struct mux_stream *st)
 void
 mux_stream_end(struct mux_stream *st, const struct frame_exit *m)
 {
+	static const struct frame_exit late = { .end = FRAME_END_FAILED,
+		.text = SPAN("the guest did not begin it in time: it is "
+			     "short of CPU or memory") };
+
+	/* Its answer to RESET says less; the end of the VM more. */
+	if (st->is_late && !st->m->streams_ended)
+		m = &late;
 	st->exit = *m;
 	if (m->text.len > 0)
 		memcpy(st->exit_text, m->text.ptr, m->text.len);
@@ -220,6 +289,7 @@ mux_stream_end(struct mux_stream *st, const struct frame_exit *m)
 	st->rules.exited = true;
 	st->reset_due = false;
 	(void)evtimer_del(st->timer);
+	(void)evtimer_del(st->begin);
 	record(st);
 	if (st->session == NULL)
 		mux_stream_free(st);

@@ -451,6 +451,77 @@ stays_flat_under_small_frames(void **state)
 	assert_int_equal(fx.faults, 0);
 }
 
+/* In time it begins what it is asked, or is asked to drop it. */
+static void
+resets_what_is_not_begun(void **state)
+{
+	const struct frame_exec e = make_exec();
+	const struct frame_copy c = { .path = span_of("/x") };
+	struct frame_link *l;
+	struct frame_exit end;
+	uint32_t id;
+
+	(void)state;
+	agent_is_ready();
+	l = add_session(0);
+	id = exec_as(l, 1, &e);
+	(void)expect_on(&fx.agent, FRAME_RESET, id, 0);
+	say(&fx.agent, frame_exit_encode, id,
+	    &(struct frame_exit){ .end = FRAME_END_FAILED,
+		.text = span_of("it was reset") });
+	end = expect_exit(l, 1);
+	assert_int_equal(end.end, FRAME_END_FAILED);
+	assert_non_null(
+	    memmem(end.text.ptr, end.text.len, "did not begin", 13));
+	assert_int_equal(fx.faults, 0);
+	say(l, frame_copy_encode, FRAME_GET, 2, &c);
+	(void)expect(&fx.agent, FRAME_GET);
+	(void)expect(&fx.agent, FRAME_RESET);
+	until(fx.faults == 1);
+	assert_non_null(strstr(fx.fault, "not ended"));
+}
+
+/* It is the session that keeps the agent waiting. */
+static void
+does_not_hurry_a_session(void **state)
+{
+	const struct frame_exec e = make_exec();
+	const uint64_t end_ms = clock_mono_ms() + 4 * BEGIN_MS;
+	struct frame_link *l;
+	uint32_t id;
+
+	(void)state;
+	agent_is_ready();
+	l = add_session(0);
+	say(l, frame_exec_encode, 1, &e);
+	(void)expect(&fx.agent, FRAME_EXEC);
+	id = start_put(l, 2);
+	say_data(l, 2, FRAME_INPUT, 100);
+	(void)expect_on(&fx.agent, FRAME_DATA, id, FRAME_INPUT);
+	(void)start(l, 3);
+	while (clock_mono_ms() < end_ms)
+		turn();
+	assert_false(has_frame(&fx.agent));
+	/* Now it is the agent's turn. */
+	say(l, frame_bare_encode, FRAME_EOF, 2, FRAME_INPUT);
+	(void)expect(&fx.agent, FRAME_EOF);
+	(void)expect_on(&fx.agent, FRAME_RESET, id, 0);
+}
+
+static int
+setup_hasty(void **state)
+{
+	mux_begin_ms = BEGIN_MS;
+	return mux_setup(state);
+}
+
+static int
+teardown_hasty(void **state)
+{
+	mux_begin_ms = 0;
+	return mux_teardown(state);
+}
+
 int
 main(void)
 {
@@ -463,6 +534,10 @@ main(void)
 		CLAIM(wants_hello_of_a_session_first),
 		CLAIM(holds_no_more_than_the_windows),
 		CLAIM(stays_flat_under_small_frames),
+		cmocka_unit_test_setup_teardown(resets_what_is_not_begun,
+		    setup_hasty, teardown_hasty),
+		cmocka_unit_test_setup_teardown(does_not_hurry_a_session,
+		    setup_hasty, teardown_hasty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
