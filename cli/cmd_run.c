@@ -41,6 +41,7 @@ struct run {
 	int hold_fd; /* closed: the sandbox ends */
 	struct reply about;
 	struct session *session;
+	bool is_lost;   /* the session is: nothing more can be asked */
 	bool is_shown;  /* progress, on a terminal */
 	json_t *result; /* with --json, once the command is over */
 };
@@ -158,6 +159,7 @@ run_command(struct run *r)
 	if (rc == 0)
 		return r->o->json ? session_status(&end)
 				  : command_tell(&end, argv[0]);
+	r->is_lost = true;
 	return rc == -EINTR ? 128 + 2 : cli_fail(&err, GUEST_STATUS_OURS);
 }
 
@@ -218,6 +220,9 @@ run(const struct cli *cli, const struct run_options *o)
 
 	if (rc != 0)
 		return cli_fail(&err, GUEST_STATUS_OURS);
+	for (size_t i = 0; i < o->copy_count; i++)
+		if (copy_check(&o->copies[i]) != 0)
+			return GUEST_STATUS_OURS;
 	status = make_sandbox(&r);
 	if (status == 0)
 		status = start(&r);
@@ -230,7 +235,7 @@ run(const struct cli *cli, const struct run_options *o)
 		    : GUEST_STATUS_OURS;
 	}
 	status = run_command(&r);
-	rc = copy_all(&r, false);
+	rc = r.is_lost ? 0 : copy_all(&r, false);
 	tell_refusals(&r);
 	print_result(&r);
 	end_sandbox(&r);

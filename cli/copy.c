@@ -75,6 +75,9 @@ guest_path(const struct copy *c, int fd, char *buf, size_t size,
 		    "%s: a path in the guest begins with /", c->to);
 	if (fstat(fd, &st) == -1)
 		return err_os(err, -errno, "%s", c->from);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return err_at(err, NULL, 0,
+		    "%s: is neither a file nor a folder", c->from);
 	last_part(c->from, name);
 	if (strcmp(c->to, GUEST_FOLDER) == 0 && S_ISREG(st.st_mode))
 		(void)snprintf(buf, size, GUEST_FOLDER "/%s", name);
@@ -83,30 +86,36 @@ guest_path(const struct copy *c, int fd, char *buf, size_t size,
 	return 0;
 }
 
+/* What is to go up, and to where. */
+static int
+open_source(const struct copy *c, char path[FRAME_PATH_MAX + 1], int *ret_fd,
+    struct err *err)
+{
+	AUTO_CLOSE int fd = open(c->from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int rc;
+
+	if (fd == -1)
+		return err_os(err, -errno, "%s", c->from);
+	rc = guest_path(c, fd, path, FRAME_PATH_MAX + 1, err);
+	if (rc == 0)
+		*ret_fd = steal_fd(&fd);
+	return rc;
+}
+
 int
 copy_up(struct session *s, const struct copy *c)
 {
 	char path[FRAME_PATH_MAX + 1];
-	int fd = open(c->from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct session_put p = { .from_fd = fd,
-		.path = path,
+	struct session_put p = { .path = path,
 		.user = c->user,
 		.merge = c->merge };
 	struct archive_totals totals;
 	struct session_end end;
 	struct err err = { "" };
-	int rc;
+	int rc = open_source(c, path, &p.from_fd, &err);
 
-	if (fd == -1) {
-		(void)err_os(&err, -errno, "%s", c->from);
-		return cli_fail(&err, GUEST_STATUS_OURS);
-	}
-	rc = guest_path(c, fd, path, sizeof(path), &err);
-	if (rc != 0) {
-		(void)close(fd);
-		return cli_fail(&err, GUEST_STATUS_OURS);
-	}
-	rc = session_put(s, &p, &end, &totals, &err);
+	if (rc == 0)
+		rc = session_put(s, &p, &end, &totals, &err);
 	if (rc != 0)
 		return cli_fail(&err, GUEST_STATUS_OURS);
 	if (totals.skipped > 0)
@@ -156,6 +165,43 @@ open_target(const struct copy *c, char name[ARCHIVE_NAME_MAX + 1], int *ret_fd,
 	return *ret_fd == -1 ? err_os(err, -errno, "%s", folder) : 0;
 }
 
+/* Where what comes down is made. */
+static int
+open_down(const struct copy *c, char name[ARCHIVE_NAME_MAX + 1], int *ret_fd,
+    struct err *err)
+{
+	return *c->from != '/'
+	    ? err_at(err, NULL, 0, "%s: a path in the guest begins with /",
+		  c->from)
+	    : open_target(c, name, ret_fd, err);
+}
+
+static int
+check_down(const struct copy *c, struct err *err)
+{
+	AUTO_CLOSE int dir = -1;
+	char name[ARCHIVE_NAME_MAX + 1];
+	struct stat st;
+	int rc = open_down(c, name, &dir, err);
+
+	if (rc == 0 && !c->merge &&
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		rc = err_os(err, -EEXIST, "%s: %s", c->to, name);
+	return rc;
+}
+
+int
+copy_check(const struct copy *c)
+{
+	AUTO_CLOSE int fd = -1;
+	char path[FRAME_PATH_MAX + 1];
+	struct err err = { "" };
+	int rc = c->is_upload ? open_source(c, path, &fd, &err)
+			      : check_down(c, &err);
+
+	return rc == 0 ? 0 : cli_fail(&err, GUEST_STATUS_OURS);
+}
+
 int
 copy_down(struct session *s, const struct copy *c)
 {
@@ -173,13 +219,8 @@ copy_down(struct session *s, const struct copy *c)
 	};
 	struct session_end end;
 	struct err err = { "" };
-	int rc;
+	int rc = open_down(c, name, &dir, &err);
 
-	if (*c->from != '/')
-		rc = err_at(&err, NULL, 0,
-		    "%s: a path in the guest begins with /", c->from);
-	else
-		rc = open_target(c, name, &dir, &err);
 	if (rc == 0) {
 		g.dir_fd = dir;
 		rc = session_get(s, &g, &end, NULL, &err);

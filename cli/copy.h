@@ -19,7 +19,11 @@ struct copy {
 /* "A:B", or "A" for both; false for an empty part. Writes into text. */
 bool copy_parse(char *text, bool is_upload, struct copy *ret);
 
-/* Errors are printed. 0, or the exit status. */
+/*
+ * Errors are printed. 0, or the exit status. copy_check() tells beforehand what
+ * would only be seen when a guest has booted, or a long command has run.
+ */
+int copy_check(const struct copy *c);
 int copy_up(struct session *s, const struct copy *c);
 int copy_down(struct session *s, const struct copy *c);
 

@@ -149,7 +149,8 @@ take_frame(struct session *s, const struct frame *f, struct err *err)
 		rc = take_hello(s, f, err);
 	else
 		rc = f->head.type == FRAME_STATE ? take_state(s, f) : -EBADMSG;
-	if (rc == -EBADMSG)
+	/* A flow that refuses what came has said why. */
+	if (rc == -EBADMSG && err->text[0] == '\0')
 		(void)err_at(err, NULL, 0,
 		    "tapward-vm sent what cannot be understood");
 	return rc;
@@ -205,11 +206,17 @@ read_some(struct session *s, struct err *err)
 	return take_frames(s, err);
 }
 
+static ssize_t
+send_out(const struct session *s)
+{
+	return send(s->fd, s->out + s->out_at, s->out_len - s->out_at,
+	    MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static int
 write_some(struct session *s, struct err *err)
 {
-	ssize_t n = send(s->fd, s->out + s->out_at, s->out_len - s->out_at,
-	    MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = send_out(s);
 
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -227,7 +234,7 @@ take_signal(struct session *s, struct err *err)
 
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
-	if (info.ssi_signo == SIGINT)
+	if (info.ssi_signo != SIGWINCH)
 		s->interrupts++;
 	if (s->flow != NULL && s->flow->on_signal != NULL)
 		return s->flow->on_signal(s, (int)info.ssi_signo, s->flow->arg);
@@ -235,6 +242,33 @@ take_signal(struct session *s, struct err *err)
 		return 0;
 	(void)err_at(err, NULL, 0, "interrupted");
 	return -EINTR;
+}
+
+int
+session_await_room(struct session *s, int fd, struct err *err)
+{
+	struct pollfd p[] = {
+		{ .fd = fd, .events = POLLOUT },
+		{ .fd = s->signal_fd, .events = POLLIN },
+	};
+	int rc = 0;
+
+	while (rc == 0 && p[0].revents == 0) {
+		ssize_t n;
+
+		if (poll(p, 2, -1) == -1) {
+			rc = errno == EINTR ? 0 : err_os(err, -errno, "poll");
+			p[0].revents = 0;
+			continue;
+		}
+		if (p[1].revents == 0)
+			continue;
+		rc = take_signal(s, err);
+		/* Nothing is read now: an error is seen when it is again. */
+		n = send_out(s);
+		s->out_at += n > 0 ? (size_t)n : 0;
+	}
+	return rc;
 }
 
 int

@@ -58,8 +58,8 @@ struct session_command {
 };
 
 /*
- * Runs it; signals go to it. A second SIGINT ends the wait with -EINTR: then
- * the command was not waited for.
+ * Runs it; signals go to it. A second one ends the wait with -EINTR: then the
+ * command was not waited for.
  */
 int session_run(struct session *s, const struct session_command *c,
     struct session_end *ret, struct err *err);

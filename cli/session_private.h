@@ -53,6 +53,12 @@ struct wr session_room(struct session *s);
 /* Moves bytes until the stream is over. */
 int session_flow(struct session *s, const struct session_flow *flow,
     struct err *err);
+/*
+ * Waits until fd can be written to, and hears signals meanwhile: -EINTR when
+ * one ends the wait, else 0 or another -errno. Reads nothing, so callbacks of a
+ * flow may call it.
+ */
+int session_await_room(struct session *s, int fd, struct err *err);
 /* Reads and writes once, waiting for at most timeout_ms (-1: for ever). */
 int session_turn(struct session *s, int in_fd, int timeout_ms,
     bool *ret_in_ready, struct err *err);

@@ -2,7 +2,7 @@
 #include "cli/session_private.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -13,6 +13,7 @@
 
 /* Local ends of a command, and our terminal as it was. */
 struct running {
+	struct session *s;
 	const struct session_command *c;
 	struct termios before;
 	bool is_raw;
@@ -33,38 +34,34 @@ fill(void *arg, uint8_t *buf, size_t size, size_t *ret_len, struct err *err)
 	return 0;
 }
 
-/* All of it, also to a descriptor that somebody made non-blocking. */
+/*
+ * All of it. Who reads it may never do so: signals are heard all the while, and
+ * what poll(2) found room for does not block (pipe(7)).
+ */
 static int
-write_all(int fd, struct span data)
+take(void *arg, uint8_t channel, struct span data, struct err *err)
 {
-	while (data.len > 0) {
-		struct pollfd p = { .fd = fd, .events = POLLOUT };
-		ssize_t n = write(fd, data.ptr, data.len);
+	const struct running *r = arg;
+	bool is_out = channel == FRAME_OUTPUT;
+	int fd = is_out ? r->c->out_fd : r->c->err_fd;
 
-		if (n == -1 && errno == EAGAIN) {
-			(void)poll(&p, 1, -1);
-			continue;
-		}
-		if (n == -1 && errno != EINTR)
-			return -errno;
+	while (data.len > 0) {
+		int rc = session_await_room(r->s, fd, err);
+		ssize_t n;
+
+		if (rc != 0)
+			return rc;
+		n = write(fd, data.ptr,
+		    data.len < PIPE_BUF ? data.len : PIPE_BUF);
+		if (n == -1 && errno != EINTR && errno != EAGAIN)
+			return err_os(err, -errno,
+			    is_out ? "standard output" : "standard error");
 		if (n > 0) {
 			data.ptr += n;
 			data.len -= (size_t)n;
 		}
 	}
 	return 0;
-}
-
-static int
-take(void *arg, uint8_t channel, struct span data, struct err *err)
-{
-	const struct running *r = arg;
-	bool is_out = channel == FRAME_OUTPUT;
-	int rc = write_all(is_out ? r->c->out_fd : r->c->err_fd, data);
-
-	return rc == 0
-	    ? 0
-	    : err_os(err, rc, is_out ? "standard output" : "standard error");
 }
 
 static void
@@ -96,7 +93,7 @@ on_signal(struct session *s, int signo, void *arg)
 	if (r->c->ends_on_signal)
 		return -EINTR;
 	/* One that does not listen is not waited for. */
-	if (signo == SIGINT && s->interrupts > 1)
+	if (s->interrupts > 1)
 		return -EINTR;
 	frame_signal_encode(&w, s->stream_id, (uint8_t)signo);
 	return session_send(s, &w, &err);
@@ -219,7 +216,7 @@ int
 session_run(struct session *s, const struct session_command *c,
     struct session_end *ret, struct err *err)
 {
-	struct running r = { .c = c };
+	struct running r = { .s = s, .c = c };
 	const struct session_flow flow = {
 		.in_fd = c->in_fd,
 		.fill = c->in_fd == -1 ? NULL : fill,
