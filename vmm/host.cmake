@@ -33,3 +33,4 @@ tapward_program(tapward-vm
 foreach(module console cpio)
 	tapward_unit_test(${module} LINK tapward_machine)
 endforeach()
+tapward_unit_test(vm_image LINK tapward_image)
