@@ -92,6 +92,22 @@ class VmWorld(World):
                 found.append(int(pid))
         return found
 
+    def newborn(self):
+        """tapward-vm as soon as it is there, under whatever name yet."""
+        found = []
+        path = f"/proc/{self.daemon.pid}/task/{self.daemon.pid}/children"
+        with open(path, encoding="ascii") as f:
+            children = f.read().split()
+        for pid in children:
+            try:
+                with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+                    name = f.read().strip()
+            except OSError:
+                continue
+            if name.isdigit() or name == "tapward-vm":
+                found.append(int(pid))
+        return found
+
     def left(self):
         """What of virtual machines is still there."""
         what = [f"process {p}" for p in self.processes(
@@ -103,6 +119,18 @@ class VmWorld(World):
                  < self.uid_first + 4096]
         what += [f"peer {p}" for p in glob.glob(f"{self.folder}/run/peer/v.*")]
         return what
+
+    def names(self):
+        """The sandboxes that tapwardd knows."""
+        return sorted(s["name"] for s in json.loads(
+            self.cli("list", "--json").ok().out))
+
+    def gone_but(self, name, seconds=5):
+        """Nothing is left but the sandbox of this name and its machine."""
+        until(lambda: self.names() == [name], seconds,
+              f"only {name} is left: {self.names()}")
+        until(lambda: len(self.processes("tapward-vm")) == 1, seconds,
+              f"one machine is left: {self.left()}")
 
     def gone(self, seconds=5):
         """Nothing of any virtual machine is left, nor its sandbox."""

@@ -1,0 +1,496 @@
+"""How microVMs end: killed at each stage, by their limits, by their guests."""
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from harness import hostile_guest
+from harness.claims import claim, contains, equal, lacks, until
+from harness.vm import BOOT_S, VmWorld
+
+_world = {}
+_count = [0]
+
+
+def world():
+    """The one world of these claims, without what a failed one left in it."""
+    if not _world:
+        _world.update(w=VmWorld(), runs=[])
+    w = _world["w"]
+    for run in _world["runs"]:
+        if run.process.poll() is None:
+            run.process.kill()
+            run.process.communicate()
+    _world["runs"].clear()
+    if w.daemon.poll() is not None:
+        w.start()
+    return w
+
+
+def machine():
+    """A guest that goes on, made anew when a claim has ended it."""
+    w = world()
+    name = _world.get("name")
+    if name is None or w.cli("exec", name, "--", "true").code != 0:
+        if name is not None:
+            w.cli("rm", name)
+        _count[0] += 1
+        name = _world["name"] = f"guest{_count[0]}"
+        w.cli("create", name, "--policy", w.policy, "--image", "default",
+              "--memory", "256M", "--disk", "64M", timeout=BOOT_S).ok()
+    return w, name
+
+
+def vm_of(w, name):
+    return json.loads(w.cli("show", name, "--json").ok().out)["vm"]
+
+
+def rss_kib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return int(f.read().split("VmRSS:")[1].split()[0])
+
+
+def namespaces(w):
+    """Those of this world's runs, by the names that Run gives them."""
+    return sorted(n for n in os.listdir("/run/netns")
+                  if n.startswith(f"tapward-run-{w.id}-"))
+
+
+class Run:
+    """`tapward run`, watched through its stages."""
+
+    def __init__(self, w, *options, command="echo started; exec sleep 600"):
+        self.w = w
+        _count[0] += 1
+        self.name = f"run-{w.id}-{_count[0]}"
+        _world["runs"].append(self)
+        self.process = w.vm_start("--name", self.name, *options, "--", "sh", "-c", command)
+
+    def create(self):
+        until(lambda: self.name in self.w.names(), 30, "its sandbox is there", 0.005)
+
+    def spawned(self):
+        until(self.w.newborn, 30, "tapward-vm is there", 0.001)
+
+    def boot(self):
+        until(lambda: self.w.processes("qemu-system-x86"), 30,
+              "QEMU is there", 0.005)
+
+    def ready(self):
+        until(self.is_ready, BOOT_S, "the guest is ready")
+
+    def is_ready(self):
+        got = self.w.cli("show", self.name, "--json")
+        vm = json.loads(got.out)["vm"] if got.code == 0 else None
+        return vm is not None and vm["state"] == "ready"
+
+    def command(self):
+        line = b""
+        fd = self.process.stdout.fileno()
+        while not line.endswith(b"started\n"):
+            assert select.select([fd], [], [], BOOT_S)[0], "no output"
+            got = os.read(fd, 100)
+            assert got, self.process.stderr.read()
+            line += got
+
+    def ended(self, seconds=10):
+        """Its status, and what it said."""
+        try:
+            _, err = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError("run goes on") from None
+        return self.process.returncode, err.decode()
+
+
+def upload(w):
+    """One that takes longer than any test waits."""
+    path = f"{w.folder}/large"
+    with open(path, "wb") as f:
+        f.truncate(8 << 30)
+    return "--upload", f"{path}:/tmp/large"
+
+
+def nothing_left(w):
+    began = time.monotonic()
+    w.gone()
+    until(lambda: not namespaces(w), 5 - (time.monotonic() - began),
+          f"no namespace is left: {namespaces(w)}")
+    return time.monotonic() - began
+
+
+STAGES = ("create", "boot", "ready", "copy", "command")
+
+
+def at_stage(w, stage):
+    if stage == "copy":
+        run = Run(w, *upload(w))
+        run.ready()
+        until(lambda: rss_kib(w.processes("tapward-vm")[0]) and
+              sent(w) > 1 << 20, 60, "the copy has begun")
+        return run
+    run = Run(w)
+    getattr(run, stage)()
+    return run
+
+
+def sent(w):
+    """Bytes that tapward-vm has written, its frames among them."""
+    with open(f"/proc/{w.processes('tapward-vm')[0]}/io",
+              encoding="ascii") as f:
+        return int(f.read().split("wchar: ")[1].split()[0])
+
+
+@claim("kill -9 of `tapward run` at each stage: nothing is left within five seconds")
+def _():
+    w = world()
+    took = []
+    for stage in STAGES:
+        run = at_stage(w, stage)
+        run.process.kill()
+        took.append(f"{stage} {nothing_left(w):.1f}")
+        run.ended()
+    return "seconds: " + ", ".join(took)
+
+
+@claim("kill -9 of tapward-vm and of the monitor at each stage: run says so, nothing is left")
+def _():
+    w = world()
+    took = []
+    for name in ("tapward-vm", "qemu-system-x86"):
+        for stage in STAGES[1:]:
+            if stage == "ready":
+                continue  # what runs then is what runs during a copy
+            run = at_stage(w, stage)
+            os.kill(w.processes(name)[0], signal.SIGKILL)
+            took.append(f"{name} {stage} {nothing_left(w):.1f}")
+            code, err = run.ended()
+            equal(code, 125, err)
+            contains(err, "ended" if name == "tapward-vm" else "signal 9",
+                     f"{name} {stage}")
+    return "seconds: " + ", ".join(took)
+
+
+def kill_daemon(w):
+    w.daemon.kill()
+    w.daemon.wait()
+
+
+@claim("kill -9 of tapwardd while it makes the sandbox or starts the guest: run ends, nothing is left")
+def _():
+    w = world()
+    for stage in ("create", "spawned"):
+        run = Run(w)
+        getattr(run, stage)()
+        kill_daemon(w)
+        code, err = run.ended()
+        assert code not in (0, None), err
+        contains(err, "tapward", stage)
+        until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
+              f"{stage}: no process is left {w.left()}")
+        w.start()
+        nothing_left(w)
+
+
+@claim("kill -9 of tapwardd as it starts a guest that outlives its command: no guest without a sandbox")
+def _():
+    w = world()
+    create = subprocess.Popen(
+        [f"{w.tree}/bin/tapward", "--socket", w.socket, "create", "lone",
+         "--policy", w.policy, "--image", "default"], env=w.env,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(w.newborn, 30, "tapward-vm is there", 0.001)
+    kill_daemon(w)
+    create.wait(10)
+    w.start()
+    vm = vm_of(w, "lone")
+    if vm is None or vm["state"] == "ended":
+        until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
+              f"nobody's guest: {w.left()}")
+    w.cli("rm", "lone").ok()
+    nothing_left(w)
+
+
+@claim("kill -9 of tapwardd during boot, copy and command: the next adopts it, exec works, it ends with its run")
+def _():
+    w = world()
+    run = Run(w, "--upload", f"{w.policy}:/tmp/p")
+    for stage in ("boot", "ready", "command"):
+        getattr(run, stage)()
+        kill_daemon(w)
+        w.start()
+        equal(w.names(), [run.name], stage)
+    got = w.cli("exec", run.name, "--", "cat", "/tmp/p").ok()
+    contains(got.out, "[allow web]")
+    equal(run.process.poll(), None)
+    run.process.kill()
+    nothing_left(w)
+    run.ended()
+
+
+@claim("--max-duration holds when its run is stopped, when tapwardd is dead, and over an adoption")
+def _():
+    w = world()
+    run = Run(w, "--max-duration", "12s")
+    run.boot()
+    os.kill(run.process.pid, signal.SIGSTOP)
+    until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 25,
+          "it ends though its run is stopped")
+    nothing_left(w)
+    os.kill(run.process.pid, signal.SIGCONT)
+    code, err = run.ended()
+    equal(code, 125, err)
+    contains(err, "--max-duration")
+
+    run = Run(w, "--max-duration", "12s")
+    run.boot()
+    kill_daemon(w)
+    until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 25,
+          "it ends though there is no tapwardd")
+    code, err = run.ended()
+    equal(code, 125, err)
+    contains(err, "--max-duration")
+    w.start()
+    nothing_left(w)
+
+
+@claim("Ctrl-C goes to the command; a second one ends run; so it does where nobody reads; nothing is left")
+def _():
+    w = world()
+    run = Run(w, command="trap 'echo caught; exit 9' INT; echo started; "
+              "while :; do sleep 0.1; done")
+    run.command()
+    os.kill(run.process.pid, signal.SIGINT)
+    equal(run.process.stdout.read(), b"caught\n")
+    equal(run.ended()[0], 9)
+    nothing_left(w)
+
+    run = Run(w, command="trap '' INT; echo started; "
+              "while :; do sleep 0.1; done")
+    run.command()
+    os.kill(run.process.pid, signal.SIGINT)
+    time.sleep(1)  # that it goes on can only be seen by waiting
+    equal(run.process.poll(), None)
+    os.kill(run.process.pid, signal.SIGINT)
+    equal(run.ended()[0], 130)
+    nothing_left(w)
+
+    run = Run(w, command="trap '' INT; echo started; exec yes")
+    run.command()
+    until(lambda: blocked(run.process), 20, "run has output that none reads")
+    for _ in range(2):
+        os.kill(run.process.pid, signal.SIGINT)
+        until(lambda: not pending(run.process), 5, "the signal is read")
+    equal(run.process.wait(10), 130)
+    run.process.stdout.close()
+    run.process.stderr.close()
+    nothing_left(w)
+
+
+def pending(process):
+    if process.poll() is not None:
+        return 0
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
+        return int(f.read().split("ShdPnd:")[1].split()[0], 16)
+
+
+def blocked(process):
+    """Its standard output holds all that a pipe does."""
+    held = struct.unpack("i", fcntl.ioctl(
+        process.stdout, termios.FIONREAD, b"\0" * 4))[0]
+    return held >= 61440
+
+
+@claim("--keep: the sandbox and its guest go on, and their next command sees the first one's files")
+def _():
+    w = world()
+    got = w.vm_run("--keep", "--name", "kept", "--", "sh", "-c",
+                   "echo x >/root/x")
+    equal(got.code, 0, repr(got))
+    contains(got.err, "kept goes on; tapward rm kept ends it")
+    equal(w.cli("exec", "kept", "--", "cat", "/root/x").ok().out, "x\n")
+    w.cli("rm", "kept").ok()
+    nothing_left(w)
+
+
+@claim("a guest that floods its console, or writes what nobody reads: memory flat, others are served")
+def _():
+    w, name = machine()
+    vm = w.processes("tapward-vm")[0]
+    before = rss_kib(vm)
+    flood = subprocess.Popen(
+        [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name,
+         "--no-input", "--", "sh", "-c",
+         "yes 'a flood of the console' >/dev/ttyS0 & exec yes"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=w.env)
+    try:
+        until(lambda: blocked(flood), 30, "the flood is on")
+        peak = before
+        for _ in range(8):
+            got = w.cli("exec", name, "--", "echo", "here", timeout=60)
+            equal(got.out, "here\n", repr(got))
+            peak = max(peak, rss_kib(vm))
+    finally:
+        flood.kill()
+        flood.communicate()
+    assert peak - before < 8192, f"{before} KiB became {peak}"
+    return f"{before} KiB before, at most {peak} under it"
+
+
+@claim("--max-output ends a command that writes too much, and says so")
+def _():
+    w, name = machine()
+    got = w.cli("exec", name, "--max-output", "100K", "--", "yes", timeout=60)
+    equal((got.code, len(got.out)), (125, 102400), got.err)
+    contains(got.err, "it wrote more than --max-output")
+
+
+@claim("a command that eats all memory or forks without end: its reason, and exec works on")
+def _():
+    w, name = machine()
+    got = w.cli("exec", name, "--", "python3", "-c",
+                "x = [b'x' * (48 << 20) for _ in range(99)]", timeout=150)
+    equal(got.code, 137, repr(got))
+    contains(got.err, "ran out of memory")
+    bomb = subprocess.Popen(
+        [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name,
+         "--no-input", "--timeout", "15", "--", "bash", "-c",
+         "f() { f | f & }; f; echo started; sleep 600"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=w.env)
+    equal(bomb.stdout.readline(), b"started\n")
+    began = time.monotonic()
+    got = w.cli("exec", name, "--", "true", timeout=90)
+    during = time.monotonic() - began
+    assert got.code == 0 or (got.code == 125 and "guest" in got.err), repr(got)
+    bomb.stdout.close()
+    equal(bomb.wait(60), 124)
+    until(lambda: w.cli("exec", name, "--", "true", timeout=60).code == 0, 60,
+          "exec works after it")
+    return f"exec during the fork bomb: {got.code} in {during:.1f} s"
+
+
+def hostile(w, name, what):
+    """A guest that was broken into; its agent is stopped from now on."""
+    w.cli("put", name, "--merge", hostile_guest.__file__, "/root/h.py").ok()
+    return subprocess.Popen(
+        [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name,
+         "--no-input", "--", "python3", "/root/h.py", what],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=w.env)
+
+
+@claim("a guest that floods its agent's channel with what is no frame is ended, with the reason, memory flat")
+def _():
+    notes = []
+    for what, says in (("noise", "the guest's agent sent no frame"),
+                       ("flood", "the guest's agent sent DATA")):
+        w, name = machine()
+        vm = w.processes("tapward-vm")[0]
+        before = peak = rss_kib(vm)
+        run = hostile(w, name, what)
+        while run.poll() is None:
+            try:
+                peak = max(peak, rss_kib(vm))
+            except OSError:
+                pass
+            time.sleep(0.01)
+        _, err = run.communicate()
+        equal(run.returncode, 125, err)
+        contains(err.decode(), says)
+        until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
+              "it is ended")
+        contains(vm_of(w, name)["reason"], says)
+        notes.append(f"{what}: {before} KiB, at most {peak}")
+        assert peak - before < 8192, notes[-1]
+    return "; ".join(notes)
+
+
+@claim("a guest whose agent never answers again: --timeout and stop hold, and it is ended with a reason")
+def _():
+    w, name = machine()
+    run = hostile(w, name, "silence")
+    until(lambda: w.cli("exec", name, "--timeout", "1", "--", "true",
+                        timeout=60).code == 125, 60, "it answers no more")
+    _, err = run.communicate(timeout=20)
+    equal(run.returncode, 125, err)
+    contains(vm_of(w, name)["reason"], "of being told to")
+    until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
+          "it is ended")
+    w, name = machine()
+    run = hostile(w, name, "silence")
+    until(lambda: sent(w) > 0 and run.poll() is None, 5, "it runs")
+    time.sleep(2)  # the agent stops soon, and cannot say when
+    w.cli("stop", name).ok()
+    until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 12,
+          "stop holds")
+    run.communicate()
+
+
+class Terminal:
+    """`tapward exec --tty` under a terminal of 30 rows and 100 columns."""
+
+    def __init__(self, w, name, *argv):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            time.sleep(0.2)
+            os.execve(f"{w.tree}/bin/tapward",
+                      ["tapward", "--socket", w.socket, "exec", "--tty", name,
+                       "--", *argv], w.env)
+        self.resize(30, 100)
+        self.text = b""
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", rows, cols, 0, 0))
+
+    def until(self, what, seconds=30):
+        end = time.monotonic() + seconds
+        while what not in self.text:
+            left = end - time.monotonic()
+            assert left > 0 and select.select([self.fd], [], [], left)[0], \
+                f"no {what} in {self.text}"
+            self.text += os.read(self.fd, 4096)
+        self.text = self.text.split(what, 1)[1]
+
+    def status(self):
+        try:
+            while os.read(self.fd, 4096):
+                pass
+        except OSError:
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@claim("exec --tty: size, its changes, Ctrl-C and the exit code go through")
+def _():
+    w, name = machine()
+    t = Terminal(w, name, "bash", "--norc", "-c",
+                 "stty size; trap 'stty size' WINCH; trap 'echo caught' INT; "
+                 "test -t 0 && test -t 2 && echo ready; while :; do read -t 0.2 "
+                 "-r x && exit $x; done")
+    t.until(b"30 100\r\n")
+    t.until(b"ready\r\n")
+    t.resize(41, 87)
+    t.until(b"41 87\r\n")
+    os.write(t.fd, b"\x03")
+    t.until(b"caught\r\n")
+    os.write(t.fd, b"23\r")
+    equal(t.status(), 23)
+    got = w.cli("exec", name, "--tty", "--", "true")
+    equal(got.code, 125, repr(got))
+    contains(got.err, "--tty needs a terminal")
+
+
+@claim("the world of ends ends and leaves nothing")
+def _():
+    w = world()
+    w.close()
+    equal(w.left(), [])
+    lacks(" ".join(namespaces(w)), "run-")
+    _world.clear()
