@@ -47,7 +47,7 @@ gate_limits_encode(struct wr *w, const struct message_gate_limits *m)
 	wr_u32(w, m->synthetic_addresses);
 	wr_u32(w, m->streams);
 	wr_u32(w, m->wait_bytes);
-	wr_u32(w, m->download_bytes);
+	wr_u32(w, m->large_bytes);
 	wr_u32(w, m->idle_origins);
 	wr_u32(w, m->decode_memory_bytes);
 	wr_u32(w, m->decode_ratio);
@@ -79,7 +79,7 @@ gate_limits_decode(struct rd *r, struct message_gate_limits *ret)
 	ret->synthetic_addresses = gate_limit(r);
 	ret->streams = gate_limit(r);
 	ret->wait_bytes = gate_limit(r);
-	ret->download_bytes = gate_limit(r);
+	ret->large_bytes = gate_limit(r);
 	ret->idle_origins = gate_limit(r);
 	ret->decode_memory_bytes = gate_limit(r);
 	ret->decode_ratio = gate_limit(r);

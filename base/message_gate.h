@@ -52,8 +52,8 @@ struct message_gate_limits {
 	uint32_t dns_per_second;
 	uint32_t synthetic_addresses; /* names with an address at once */
 	uint32_t streams;             /* of one connection of HTTP/2 */
-	uint32_t wait_bytes;     /* of an exchange, each way at either end */
-	uint32_t download_bytes; /* beside them, one large download */
+	uint32_t wait_bytes;  /* of an exchange, each way at either end */
+	uint32_t large_bytes; /* beside them, one of each connection */
 	uint32_t idle_origins;
 	uint32_t decode_memory_bytes; /* of all answers that are decoded */
 	uint32_t decode_ratio;        /* bytes that a coded one may make */

@@ -27,7 +27,7 @@ hostconf_gate_limits(const struct hostconf *c)
 		.synthetic_addresses = u32(c, LIMIT_SYNTHETIC_ADDRESSES),
 		.streams = u32(c, LIMIT_STREAMS),
 		.wait_bytes = u32(c, LIMIT_WAIT_BYTES),
-		.download_bytes = u32(c, LIMIT_DOWNLOAD_BYTES),
+		.large_bytes = u32(c, LIMIT_LARGE_BYTES),
 		.idle_origins = u32(c, LIMIT_IDLE_ORIGINS),
 		.decode_memory_bytes = u32(c, LIMIT_DECODE_MEMORY),
 		.decode_ratio = u32(c, LIMIT_DECODE_RATIO),

@@ -47,10 +47,10 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	    16 * MIB,
 	    "of an exchange, in each direction at either end, when one side "
 	    "is slow: HTTP/2's first window" },
-	[LIMIT_DOWNLOAD_BYTES] = { "download-bytes", UNIT_BYTES, MIB, 64 * KIB,
+	[LIMIT_LARGE_BYTES] = { "large-bytes", UNIT_BYTES, MIB, 64 * KIB,
 	    64 * MIB,
-	    "beside wait-bytes for one large download of each connection to an "
-	    "origin: 64 KiB are 2 MB/s from 30 ms away" },
+	    "beside wait-bytes for one large body that comes in on each "
+	    "connection of HTTP/2: 64 KiB are 2 MB/s from 30 ms away" },
 	[LIMIT_IDLE_ORIGINS] = { "idle-origins", UNIT_COUNT, 64, 1, 65536,
 	    "connections to origins that are kept for another request; the "
 	    "oldest goes first" },

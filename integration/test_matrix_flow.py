@@ -31,12 +31,14 @@ port   = 80
 scheme = http
 """
 
-# A time-out that one can wait for.
+# So that what is kept for another exchange is gone while one looks.
 LIMITS = """
 [limits]
 idle-timeout = 1s
-relay-idle-timeout = 3s
 """
+
+# And a time-out that one can wait for.
+QUICK = LIMITS + "relay-idle-timeout = 3s\n"
 
 MIB = 1 << 20
 FOREVER = 3600000
@@ -49,9 +51,13 @@ MORE_BYTES = {"h1": 2 * 65536, "h2": 32768}
 _world = {}
 
 
-def world():
+def world(limits=LIMITS):
+    if _world and _world["limits"] != limits:
+        is_idle()
+        _world["w"].close()
+        _world.clear()
     if not _world:
-        w = World(NAMES, more=LIMITS)
+        w = World(NAMES, more=limits)
         cert, key = w.authority.issue(*NAMES)
         origins = {v: w.own(PeerOrigin(w, NAMES[HOST.format(v)], v, cert, key))
                    for v in VERSIONS}
@@ -59,7 +65,7 @@ def world():
         gate = json.loads(w.cli("show", s.name, "--json").ok().out)["gate_pid"]
         fds = memory.fds(gate)
         os.mkfifo(f"{w.folder}/go")
-        _world.update(w=w, s=s, origins=origins, gate=gate, fds=fds)
+        _world.update(w=w, s=s, origins=origins, gate=gate, fds=fds, limits=limits)
         for guest in VERSIONS:
             for origin in VERSIONS:
                 Ask({}, {"frame": "stream", "size": MIB}).run(
@@ -70,13 +76,12 @@ def world():
 
 
 def is_idle():
-    w = world() if _world else None
-    until(lambda: memory.fds(w["gate"]) == w["fds"], 15, "the gate is idle")
+    until(lambda: memory.fds(_world["gate"]) == _world["fds"], 15, "the gate is idle")
 
 
 def ask(guest, origin, asks, does):
     """(what the guest saw, what the origin saw) of each exchange."""
-    w = world()
+    w = _world or world()
     one = Ask(asks, does)
     got = one.run(w["s"], HOST.format(origin), guest)
     server = w["origins"][origin]
@@ -169,7 +174,8 @@ def slowly(answer):
 # --- what waits ---
 
 def all_whole(got, saw, count):
-    equal([g["end"] for g in got], ["whole"] * count, repr(got[:2]))
+    equal([g for g in got if g["end"] != "whole"], [])
+    equal(len(got), count)
     for sent, received in ((saw, got), (got, saw)):
         equal({r["got_digest"] for r in received},
               {s["sent_digest"] for s in sent}, "digests")
@@ -193,10 +199,8 @@ def is_bounded(watch, origin, streams, ways=1):
 
 def is_given_back():
     """What waited is over: its memory is the machine's again."""
-    w = world()
-
     def kept():
-        return max(memory.anonymous(w["gate"]) - w["idle"], 0)
+        return max(memory.anonymous(_world["gate"]) - _world["idle"], 0)
 
     is_idle()
     until(lambda: kept() <= 2 * MIB, 5, f"the gate has kept {kept() >> 10} KiB")
@@ -254,7 +258,7 @@ def _(guest, origin):
 
 @pairs("an exchange in which nobody moves any more ends by the time-out")
 def _(guest, origin):
-    w = world()
+    w = world(QUICK)
     streams = 20 if guest == "h2" else 1
     got, saw = ask(guest, origin,
                    {"method": "POST", "frame": "stream", "size": 2 * MIB,
@@ -270,7 +274,7 @@ def _(guest, origin):
 
 @claim("the world of streams ends and leaves nothing")
 def _():
-    w = world()
+    w = world(QUICK)["w"]
     is_idle()
-    w["w"].close()
+    w.close()
     _world.clear()

@@ -143,6 +143,7 @@ h2_guest_new(const struct h2_guest_spec *spec)
 	h->gate = spec->front.gate;
 	h->is_readable = true;
 	h->moved_ms = clock_mono_ms();
+	h->window_left = h->gate->limits.large_bytes;
 	TAILQ_INIT(&h->streams);
 	rc = event_assign(&h->timer, h->gate->base, -1, 0, on_timer, h);
 	assert(rc == 0);

@@ -8,6 +8,7 @@
 #include <event2/event_struct.h>
 #include <sys/queue.h>
 
+#include "proxy/blocks.h"
 #include "proxy/h2_guest.h"
 #include "proxy/h2_head.h"
 #include "proxy/h2_link.h"
@@ -28,7 +29,9 @@ struct h2_stream {
 	bool is_grpc;
 	bool expects_continue;
 	bool is_whole;
-	struct buf in; /* of its body, not taken yet */
+	struct blocks in;   /* of its body, not taken yet */
+	uint64_t received;  /* body bytes */
+	size_t window_more; /* its share of the connection's window_left */
 	bool is_up_ended;
 	bool is_up_blocked;
 
@@ -54,8 +57,9 @@ struct h2_guest {
 	struct h2_link link;
 	struct h2_stream_list streams;
 	size_t stream_count;
-	bool is_running; /* h2_guest_run() is on the stack */
-	bool is_settled; /* somebody was told that it is finished */
+	size_t window_left; /* that streams may have more than usual */
+	bool is_running;    /* h2_guest_run() is on the stack */
+	bool is_settled;    /* somebody was told that it is finished */
 	bool is_dead;
 	bool is_readable; /* a read may give something */
 	bool is_ended;    /* the guest closed its direction */

@@ -27,10 +27,11 @@ h2_stream_free(struct h2_stream *s, const char *detail)
 	    NULL);
 	TAILQ_REMOVE(&h->streams, s, link);
 	h->stream_count--;
+	h->window_left += s->window_more;
 	h->moved_ms = clock_mono_ms();
 	h2_head_done(&s->head);
 	h2_head_done(&s->trailers);
-	buf_done(&s->in);
+	blocks_done(&s->in);
 	buf_done(&s->out);
 	free(s);
 }

@@ -283,7 +283,7 @@ on_over(void *arg)
 
 	s->x = NULL;
 	/* What was not taken of its body is not wanted. */
-	buf_done(&s->in);
+	blocks_done(&s->in);
 	h2_guest_kick(s->h);
 }
 
@@ -422,6 +422,22 @@ give(struct h2_stream *s, struct span data)
 	return taken;
 }
 
+/* What the origin takes as it comes may come faster. */
+static void
+widen(struct h2_stream *s)
+{
+	struct h2_guest *h = s->h;
+	size_t usual = h->gate->limits.wait_bytes;
+
+	/* One has all of it: it is given once it has shown to be large. */
+	if (s->received < usual || h->window_left == 0)
+		return;
+	s->window_more = h->window_left;
+	h->window_left = 0;
+	(void)nghttp2_session_set_local_window_size(h->link.session,
+	    NGHTTP2_FLAG_NONE, s->id, (int32_t)(usual + s->window_more));
+}
+
 void
 h2_stream_body(struct h2_stream *s, struct span data)
 {
@@ -430,11 +446,15 @@ h2_stream_body(struct h2_stream *s, struct span data)
 	/* Refused, or answered already: dropped, and no more is asked for. */
 	if (s->x == NULL)
 		return;
-	if (s->in.len == 0)
+	s->received += data.len;
+	if (s->in.len == 0) {
 		taken = give(s, data);
+		if (taken == data.len)
+			widen(s);
+	}
 	data.ptr += taken;
 	data.len -= taken;
-	if (data.len > 0 && buf_append(&s->in, data) != 0)
+	if (blocks_append(&s->in, data) != 0)
 		exchange_reject(s->x, REASON_BAD_REQUEST, "out of memory");
 }
 
@@ -465,8 +485,14 @@ h2_stream_pump(struct h2_stream *s)
 {
 	if (s->x == NULL || s->is_up_ended || !exchange_wants_body(s->x))
 		return;
-	if (s->in.len > 0)
-		buf_consume(&s->in, give(s, buf_span(&s->in)));
-	if (s->in.len == 0 && s->is_whole)
+	while (s->in.len > 0) {
+		struct span data = blocks_front(&s->in);
+		size_t taken = give(s, data);
+
+		blocks_consume(&s->in, taken);
+		if (taken < data.len)
+			return;
+	}
+	if (s->is_whole)
 		end_body(s);
 }

@@ -259,7 +259,7 @@ take_over(struct h2_origin *c, struct origin *o)
 	c->h2.is_secret = c->key.credential[0] != '\0';
 	c->h2.out.is_secret = c->h2.is_secret;
 	c->is_readable = true;
-	c->window_left = o->gate->limits.download_bytes;
+	c->window_left = o->gate->limits.large_bytes;
 	c->moved_ms = clock_mono_ms();
 }
 

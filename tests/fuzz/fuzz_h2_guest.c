@@ -161,7 +161,8 @@ check_bounds(const struct fix *f)
 	TAILQ_FOREACH(s, &guest->streams, link)
 	{
 		count++;
-		assert(s->in.len <= f->gate.limits.wait_bytes);
+		assert(s->in.len <=
+		    f->gate.limits.wait_bytes + f->gate.limits.large_bytes);
 		assert(s->out.len <= f->gate.limits.wait_bytes + DENY_BODY_MAX);
 		assert(s->head.bytes <= f->gate.limits.head_max_bytes);
 		assert(s->trailers.bytes <= f->gate.limits.head_max_bytes);

@@ -236,7 +236,7 @@ check_bounds(struct fix *f)
 		TAILQ_FOREACH(o, &c->streams, link)
 		{
 			assert(o->held.len <= f->gate.limits.wait_bytes +
-				f->gate.limits.download_bytes);
+				f->gate.limits.large_bytes);
 			assert(o->out.len <= f->gate.limits.wait_bytes);
 			assert(o->head.bytes <= f->gate.limits.head_max_bytes);
 		}

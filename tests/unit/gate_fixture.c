@@ -404,7 +404,7 @@ set_limits(struct gate *g)
 		.synthetic_addresses = 64,
 		.streams = 100,
 		.wait_bytes = 65536,
-		.download_bytes = 1 << 20,
+		.large_bytes = 1 << 20,
 		.idle_origins = 64,
 		.decode_memory_bytes = 1 << 20,
 		.decode_ratio = 1100 };

@@ -360,7 +360,7 @@ fix_new(const char *policy_text)
 		.leaf_cache = 512,
 		.streams = 100,
 		.wait_bytes = 65536,
-		.download_bytes = 1 << 20,
+		.large_bytes = 1 << 20,
 		.idle_origins = 64,
 		.decode_memory_bytes = 8 << 20,
 		.decode_ratio = 1100,

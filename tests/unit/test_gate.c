@@ -154,7 +154,7 @@ start(struct stage *s, int ca)
 		    .synthetic_addresses = 16,
 		    .streams = 100,
 		    .wait_bytes = 65536,
-		    .download_bytes = 1 << 20,
+		    .large_bytes = 1 << 20,
 		    .idle_origins = 64,
 		    .decode_memory_bytes = 1,
 		    .decode_ratio = 1 } };

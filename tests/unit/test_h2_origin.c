@@ -156,6 +156,34 @@ uploads_that_wait_stop_no_other(void **state)
 	done(&t);
 }
 
+/* What comes in fast gets a larger window; it is the connection's only one. */
+static void
+one_large_upload_may_have_more(void **state)
+{
+	struct fix *f = *state;
+	const struct h2p_stream large = { .left = 3000000 };
+	struct two t = { .o = { .h2 = NULL } };
+	size_t first;
+
+	side_guest(&t.g, f, true);
+	(void)h2p_ask(t.g.h2, ASK("POST", "/p"), &large);
+	meet_origin(&t, f, 0);
+	fix_until(f, t.o.h2->streams[0].body_len > 1000000);
+	t.o.h2->keeps_window = true;
+	fix_settle(f);
+	first = t.g.p->out_at;
+	/* What waits: half a window at least, which is when it is told of. */
+	assert_in_range(first - t.o.h2->streams[0].body_len,
+	    f->gate.limits.large_bytes / 2,
+	    f->gate.limits.large_bytes + 4 * f->gate.limits.wait_bytes);
+	(void)h2p_ask(t.g.h2, ASK("POST", "/p"), &large);
+	fix_until(f, t.o.h2->count == 2);
+	fix_settle(f);
+	assert_in_range(t.g.p->out_at - first, 65536,
+	    4 * f->gate.limits.wait_bytes);
+	done(&t);
+}
+
 static void
 an_idle_connection_ends_in_time(void **state)
 {
@@ -506,6 +534,7 @@ main(void)
 		TEST(exchanges_share_a_connection),
 		TEST(a_stream_that_waits_stops_no_other),
 		TEST(uploads_that_wait_stop_no_other),
+		TEST(one_large_upload_may_have_more),
 		TEST(an_idle_connection_ends_in_time),
 		TEST(a_credential_goes_out_on_a_connection_of_its_own),
 		TEST(a_connection_ends_with_the_credential_it_carried),
