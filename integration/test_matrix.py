@@ -29,8 +29,9 @@ idle-timeout = 2s
 
 MIB = 1 << 20
 GIB = 1 << 30
-# What a connection may take over an idle gate.
-FLAT_BYTES = 2 * MIB
+# What a connection may take over an idle gate: `large-bytes` of a body each
+# way, and the buffers of TLS and of the joints on both sides.
+FLAT_BYTES = 2 * MIB + MIB
 FOREVER = 3600000
 
 _world = {}

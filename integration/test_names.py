@@ -3,6 +3,7 @@
 Also the questions of a guest (135). The nameserver says what each claim tells
 it to, byte for byte.
 """
+import contextlib
 import re
 import socket
 import struct
@@ -225,8 +226,10 @@ def _():
             equal(b"<end>" != read(k, None), want is not None, packet)
     for data in (b"\0\0", b"\xff\xff" + bytes(3000), b"\0\5abcde"):
         with connect(s, ("100.64.0.1", 53)) as k:
-            k.sendall(data)
-            k.shutdown(socket.SHUT_WR)
+            # The gate may have ended it at the first odd byte.
+            with contextlib.suppress(OSError):
+                k.sendall(data)
+                k.shutdown(socket.SHUT_WR)
             assert len(read(k, None)) < 30, data
     equal(server.asked, [])
 

@@ -29,6 +29,7 @@ struct h2_stream {
 	bool is_grpc;
 	bool expects_continue;
 	bool is_whole;
+	uint64_t declared;  /* by content-length; 0: nothing to hold to it */
 	struct blocks in;   /* of its body, not taken yet */
 	uint64_t received;  /* body bytes */
 	size_t window_more; /* its share of the connection's window_left */

@@ -400,6 +400,7 @@ h2_stream_begin(struct h2_stream *s)
 	/* The exchange knows by itself that none comes. */
 	s->is_up_ended = req.framing == HTTP_FRAMING_NONE ||
 	    (req.framing == HTTP_FRAMING_LENGTH && req.length == 0);
+	s->declared = req.framing == HTTP_FRAMING_LENGTH ? req.length : 0;
 	if (exchange_start(&s->h->spec.front, &req, &h2_guest_ops, s, &s->x) !=
 	    0)
 		reset(s, NGHTTP2_INTERNAL_ERROR);
@@ -438,6 +439,18 @@ widen(struct h2_stream *s)
 	    NGHTTP2_FLAG_NONE, s->id, (int32_t)(usual + s->window_more));
 }
 
+/*
+ * All that content-length promised is here, and the guest may still send more
+ * than it: an origin that got it would hold a whole request, and answer one
+ * that is malformed (RFC 9113 8.1.1). What makes it whole waits for the end of
+ * the stream, which needs no window.
+ */
+static bool
+awaits_end(const struct h2_stream *s)
+{
+	return s->declared != 0 && s->received >= s->declared && !s->is_whole;
+}
+
 void
 h2_stream_body(struct h2_stream *s, struct span data)
 {
@@ -447,7 +460,7 @@ h2_stream_body(struct h2_stream *s, struct span data)
 	if (s->x == NULL)
 		return;
 	s->received += data.len;
-	if (s->in.len == 0) {
+	if (s->in.len == 0 && !awaits_end(s)) {
 		taken = give(s, data);
 		if (taken == data.len)
 			widen(s);
@@ -483,7 +496,8 @@ end_body(struct h2_stream *s)
 void
 h2_stream_pump(struct h2_stream *s)
 {
-	if (s->x == NULL || s->is_up_ended || !exchange_wants_body(s->x))
+	if (s->x == NULL || s->is_up_ended || !exchange_wants_body(s->x) ||
+	    awaits_end(s))
 		return;
 	while (s->in.len > 0) {
 		struct span data = blocks_front(&s->in);

@@ -227,6 +227,38 @@ row_81_a_body_that_belies_its_length_is_never_whole(void **state)
 	}
 }
 
+/* All that was promised is there, and the guest may still send more. */
+static void
+row_81_a_body_is_whole_at_the_end_of_its_stream(void **state)
+{
+	static const char more[] = "d";
+	struct fix *f = *state;
+
+	for (unsigned int is_more = 0; is_more <= 1; is_more++) {
+		raw_begin(f);
+		raw_headers(&f->guest, 0, 1, POST "content-length: 3\n");
+		raw_frame(&f->guest, RAW_DATA, 0, 1, "abc", 3);
+		fix_until(f,
+		    f->origin_count == 1 &&
+			peer_has(&f->origins[0], "\r\n\r\n"));
+		fix_settle(f);
+		assert_false(peer_has(&f->origins[0], "\r\n\r\nabc"));
+		raw_frame(&f->guest, RAW_DATA, RAW_END_STREAM, 1, more,
+		    is_more);
+		if (is_more) {
+			fix_until(f,
+			    raw_reset(&f->guest, 1) == NGHTTP2_PROTOCOL_ERROR);
+			fix_settle(f);
+			assert_false(peer_has(&f->origins[0], "abc"));
+		} else {
+			fix_until(f, peer_has(&f->origins[0], "\r\n\r\nabc"));
+		}
+		fix_close(f);
+		fix_forget_origins(f);
+		pool_flush(&f->gate);
+	}
+}
+
 static void
 say_continuation(struct peer *p, uint32_t stream)
 {
@@ -381,6 +413,7 @@ main(void)
 		TEST(rows_80_81_82_86_87_bad_heads_reach_no_origin),
 		TEST(row_87_another_host_is_421),
 		TEST(row_81_a_body_that_belies_its_length_is_never_whole),
+		TEST(row_81_a_body_is_whole_at_the_end_of_its_stream),
 		TEST(row_83_a_split_head_is_one_head),
 		TEST(row_83_frames_out_of_place_end_the_connection),
 		TEST(row_84_a_hpack_bomb_is_refused),
