@@ -47,7 +47,7 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	    16 * MIB,
 	    "of an exchange, in each direction at either end, when one side "
 	    "is slow: HTTP/2's first window" },
-	[LIMIT_LARGE_BYTES] = { "large-bytes", UNIT_BYTES, MIB, 64 * KIB,
+	[LIMIT_LARGE_BYTES] = { "large-bytes", UNIT_BYTES, 768 * KIB, 64 * KIB,
 	    64 * MIB,
 	    "beside wait-bytes for one large body that comes in on each "
 	    "connection of HTTP/2: 64 KiB are 2 MB/s from 30 ms away" },

@@ -31,7 +31,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 # What a connection may take over an idle gate: `large-bytes` of a body each
 # way, and the buffers of TLS and of the joints on both sides.
-FLAT_BYTES = 2 * MIB + MIB
+FLAT_BYTES = 2 * MIB
 FOREVER = 3600000
 
 _world = {}
