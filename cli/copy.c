@@ -15,7 +15,7 @@
 #include "vmm/archive.h"
 
 /* Where copies go that say no place. */
-#define GUEST_FOLDER "/work"
+#define GUEST_FOLDER "/job"
 /* A guest that never ends to send fills no disk: a large checkout is 10^6
  * files, a large model 100 GB. */
 #define ENTRIES_MAX 4000000

@@ -80,8 +80,8 @@ def _():
     os.makedirs(folder)
     with open(f"{folder}/x", "w", encoding="ascii") as f:
         f.write("x\n")
-    got = w.vm_run("--upload", f"{folder}:/work/in", "--download",
-                   f"/work/in/y:{w.folder}/y", "--workdir", "/work/in", "--",
+    got = w.vm_run("--upload", f"{folder}:/job/in", "--download",
+                   f"/job/in/y:{w.folder}/y", "--workdir", "/job/in", "--",
                    "sh", "-c", "sed s/x/y/ x >y")
     equal(got.code, 0, repr(got))
     with open(f"{w.folder}/y", encoding="ascii") as f:

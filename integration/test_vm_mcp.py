@@ -124,9 +124,9 @@ def _():
     got = s.call("run_code", sandbox=sandbox, language="perl", code="1")
     equal(got["isError"], True)
     text = "a line, \u00e9 and a 'quote'\n"
-    got = s.call("write", sandbox=sandbox, path="/work/deep/file", text=text)
+    got = s.call("write", sandbox=sandbox, path="/job/deep/file", text=text)
     equal(got["isError"], False, repr(got))
-    got = s.call("read", sandbox=sandbox, path="/work/deep/file")
+    got = s.call("read", sandbox=sandbox, path="/job/deep/file")
     equal(got["structuredContent"]["stdout"], text)
     got = s.call("read", sandbox=sandbox, path="/nowhere")
     equal(got["isError"], True)
@@ -218,7 +218,7 @@ def _():
     s = Server(w, "--read-only", "--sandbox", sandbox)
     names = [t["name"] for t in s.ask("tools/list")["result"]["tools"]]
     equal(names, ["read"])
-    got = s.call("read", sandbox=sandbox, path="/work/deep/file")
+    got = s.call("read", sandbox=sandbox, path="/job/deep/file")
     contains(got["structuredContent"]["stdout"], "a line")
     for tool in ("exec", "write", "stop", "create", "run_code"):
         equal(s.ask("tools/call", name=tool, arguments={
