@@ -296,6 +296,21 @@ kills_all_of_it_on_reset(void **state)
 	until(kill(child, 0) == -1);
 }
 
+/* In one write, so that its process is just forked, and not itself yet. */
+static void
+kills_what_is_reset_as_it_starts(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 20; i++) {
+		struct task *t = shell("trap '' TERM HUP INT; sleep 1000");
+
+		host_say(t, frame_bare_encode, FRAME_RESET, t->id, 0);
+		until(t->rules.exited);
+		assert_int_equal(t->end.end, FRAME_END_SIGNAL);
+		assert_int_equal(t->end.value, SIGKILL);
+	}
+}
+
 static void
 forgets_what_is_reset_before_it_starts(void **state)
 {
@@ -479,6 +494,7 @@ main(void)
 		CLAIM(becomes_another_user),
 		CLAIM(signals_the_whole_group),
 		CLAIM(kills_all_of_it_on_reset),
+		CLAIM(kills_what_is_reset_as_it_starts),
 		CLAIM(forgets_what_is_reset_before_it_starts),
 		CLAIM(wants_the_arguments_that_were_said),
 		CLAIM(gives_a_terminal_with_a_size),

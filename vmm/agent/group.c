@@ -152,10 +152,13 @@ group_kill(const struct groups *g, uint32_t id, pid_t pid)
 	char path[PATH_SIZE];
 
 	path_of(path, id, "/cgroup.kill");
-	if (g->is_on && put(path, "1") == 0)
+	if (g->is_on)
+		(void)put(path, "1");
+	if (pid <= 0)
 		return;
-	if (pid > 0)
-		(void)kill(-pid, SIGKILL);
+	/* one that was just forked is in no group of its own yet */
+	(void)kill(-pid, SIGKILL);
+	(void)kill(pid, SIGKILL);
 }
 
 bool

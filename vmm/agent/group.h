@@ -31,7 +31,10 @@ void group_init(struct groups *g);
 
 /* The open cgroup.procs of the new group of stream id; -1 without groups. */
 int group_make(const struct groups *g, uint32_t id);
-/* Kills all in it, or in the process group pid without groups. */
+/*
+ * Kills all in it, and the process group pid: its process has not been reaped,
+ * or pid is 0.
+ */
 void group_kill(const struct groups *g, uint32_t id, pid_t pid);
 /* The kernel has killed one of it for want of memory. */
 bool group_is_short(const struct groups *g, uint32_t id);
