@@ -3,24 +3,46 @@
  */
 #include "proxy/exchange_private.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "proxy/audit.h"
+
+/* Room for two clauses of our own words. */
+#define DETAIL_SIZE 256
+
+/*
+ * A credential that came back was masked, and the answer went on: that is the
+ * reason of a record that else has none, and in it beside any other.
+ */
+static void
+note_masked(const struct exchange *x, struct audit_record *r,
+    const char *detail, char buf[DETAIL_SIZE])
+{
+	char masked[EXCHANGE_LEAK_SIZE];
+
+	if (x->sieve.found.form == SCAN_NONE ||
+	    r->reason == REASON_CREDENTIAL_LEAK) {
+		(void)snprintf(buf, DETAIL_SIZE, "%s", detail);
+		return;
+	}
+	if (r->reason == REASON_NONE)
+		r->reason = REASON_CREDENTIAL_LEAK;
+	exchange_leak_text(x, "masked in its body", masked);
+	(void)snprintf(buf, DETAIL_SIZE, "%s%s%s", masked,
+	    detail[0] == '\0' ? "" : "; ", detail);
+}
 
 void
 exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
     const char *detail)
 {
 	struct audit_record r = audit_record_init(AUDIT_REQUEST);
-	char masked[EXCHANGE_LEAK_SIZE];
+	char text[DETAIL_SIZE];
 
 	r.verdict = reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
 	r.reason = reason;
-	/* A credential that came back was masked; the answer went on. */
-	if (reason == REASON_NONE && x->sieve.found.form != SCAN_NONE) {
-		r.reason = REASON_CREDENTIAL_LEAK;
-		exchange_leak_text(x, "masked in its body", masked);
-		detail = masked;
-	}
+	note_masked(x, &r, detail, text);
 	r.by_ceiling = by_ceiling;
 	r.rule = x->verdict.rule[0] == '\0' ? "-" : x->verdict.rule;
 	r.file = x->verdict.file;
@@ -37,7 +59,7 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
 	r.credential = x->has_credential ? x->verdict.credential : "";
 	r.lease = x->injection == NULL ? 0 : x->injection->lease.lease_id;
 	r.address = x->address;
-	r.detail = span_of(detail);
+	r.detail = span_of(text);
 	audit_send(x->gate, &r);
 	*x->front.is_recorded = true;
 	x->gate->status.requests++;

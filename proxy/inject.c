@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "wire/token.h"
 
 /* "authorization: Basic ", CRLF and the like. */
 #define LINE_EXTRA 64
@@ -310,7 +311,7 @@ take_pair(struct span coded, struct secret *ret)
 
 	while (coded.len > 0 && coded.ptr[coded.len - 1] == '=')
 		coded.len--;
-	if (coded.len == 0 || coded.len % 4 == 1)
+	if (coded.len == 0 || coded.len % 4 == 1 || !is_base64(coded))
 		return 0;
 	rc = secret_alloc(&padded, coded.len + 3);
 	if (rc == 0)
@@ -344,31 +345,67 @@ secret_of_pair(struct span pair)
 	return (struct span){ colon + 1, pair.len - user_len };
 }
 
+struct secrets {
+	struct scan_secret all[SCAN_SECRETS_MAX];
+	size_t count;
+};
+
+static void
+add_secret(struct secrets *s, struct span value, bool is_sent_coded)
+{
+	if (value.len >= SCAN_SECRET_MIN_BYTES && s->count < SCAN_SECRETS_MAX)
+		s->all[s->count++] =
+		    (struct scan_secret){ value, is_sent_coded };
+}
+
+/* Values of cookies (RFC 6265 4.2.1); of more than fit only the whole is. */
+static void
+add_cookies(struct secrets *s, struct span cookies)
+{
+	while (cookies.len > 0) {
+		struct span value = token_cut(&cookies, ';');
+
+		(void)token_cut(&value, '=');
+		add_secret(s, token_trim(value), false);
+	}
+}
+
+/* Base64 of it goes out, with what a guest or the host writes before it. */
+static bool
+is_sent_in_basic(const struct message_lease *lease)
+{
+	return lease->apply == LEASE_APPLY_BASIC ||
+	    (lease->apply != LEASE_APPLY_HEADER &&
+		lease->placeholder[0] != '\0');
+}
+
 /*
- * Whoever echoes a field may leave its scheme out, and whoever reads Basic has
- * decoded it: so what is looked for is what is secret in there.
+ * Whoever echoes a field may leave its scheme out, whoever reads Basic has
+ * decoded it, and cookies are told one by one: so what is looked for is what is
+ * secret in there.
  */
 static int
 make_forms(struct injection *in)
 {
 	AUTO_SECRET struct secret pair = SECRET_NONE;
-	struct scan_secret all[SCAN_SECRETS_MAX];
+	struct secrets s = { .count = 0 };
 	struct span scheme = { NULL, 0 }, value = secret_span(&in->lease.value);
 	struct span rest = behind_scheme(value, &scheme);
-	size_t count = 0;
+	bool has_rest = rest.len >= SCAN_SECRET_MIN_BYTES;
 	int rc = 0;
 
-	if (rest.len >= SCAN_SECRET_MIN_BYTES)
-		value = rest;
-	all[count++] = (struct scan_secret){ .value = value,
-		.is_sent_coded = in->lease.apply == LEASE_APPLY_BASIC ||
-		    in->lease.placeholder[0] != '\0' };
+	add_secret(&s, has_rest ? rest : value, is_sent_in_basic(&in->lease));
 	if (span_is_case(scheme, "Basic"))
 		rc = take_pair(rest, &pair);
-	if (pair.len >= SCAN_SECRET_MIN_BYTES)
-		all[count++] = (struct scan_secret){ .value = secret_of_pair(
-							 secret_span(&pair)) };
-	return rc == 0 ? scan_forms_set(&in->forms, all, count) : rc;
+	if (pair.len > 0)
+		add_secret(&s, secret_of_pair(secret_span(&pair)), false);
+	if (in->lease.apply == LEASE_APPLY_HEADER &&
+	    strcmp(in->lease.field, "cookie") == 0)
+		add_cookies(&s, value);
+	if (rc == 0)
+		rc = s.count > 0 ? scan_forms_set(&in->forms, s.all, s.count)
+				 : -EINVAL;
+	return rc;
 }
 
 /* --- one for all --- */

@@ -110,8 +110,6 @@ match(const struct look *l, const struct scan_row *row, size_t at,
 {
 	struct span text = l->text;
 
-	if (text.ptr[at] != row->first && !spelling_is_lead(text.ptr[at]))
-		return MATCH_NONE;
 	e->at[0] = at;
 	e->count = 1;
 	e->is_open = e->is_escaped = false;
@@ -149,9 +147,15 @@ note(struct look *l, const struct scan_row *row, bool is_escaped)
 	l->is_over = l->mask == NULL;
 }
 
-/* Tries each form. Returns how far the search may go on: past what it hid. */
+/* Of a form whose first byte is not known yet. */
+#define FIRST_ANY (-1)
+
+/*
+ * Tries each form that begins with this byte. Returns how far the search may go
+ * on: past what it hid.
+ */
 static size_t
-try_at(struct look *l, size_t at)
+try_at(struct look *l, size_t at, int first)
 {
 	const struct scan_row *best = NULL;
 	size_t best_end = at + 1;
@@ -160,7 +164,9 @@ try_at(struct look *l, size_t at)
 
 	for (size_t i = 0; i < l->table->count; i++) {
 		const struct scan_row *row = &l->table->rows[i];
-		enum match m = match(l, row, at, &e);
+		enum match m = first == FIRST_ANY || first == row->first
+		    ? match(l, row, at, &e)
+		    : MATCH_NONE;
 
 		if (m == MATCH_OPEN && at < l->open_at)
 			l->open_at = at;
@@ -181,6 +187,12 @@ try_at(struct look *l, size_t at)
 
 /* --- forms that begin as they are --- */
 
+static size_t
+try_plain(struct look *l, size_t at)
+{
+	return try_at(l, at, l->text.ptr[at]);
+}
+
 static inline size_t
 shift_at(const struct scan_table *t, const uint8_t *text, size_t at)
 {
@@ -194,7 +206,7 @@ look_lane(struct look *l, size_t at, size_t end)
 	while (at < end && !l->is_over) {
 		size_t far = shift_at(l->table, l->text.ptr, at);
 
-		at = far == 0 ? try_at(l, at) : at + far;
+		at = far == 0 ? try_plain(l, at) : at + far;
 	}
 }
 
@@ -214,10 +226,10 @@ look_lanes(struct look *l, size_t end)
 		size_t fa = shift_at(t, text, a), fb = shift_at(t, text, b);
 		size_t fc = shift_at(t, text, c), fd = shift_at(t, text, d);
 
-		a = fa == 0 ? try_at(l, a) : a + fa;
-		b = fb == 0 ? try_at(l, b) : b + fb;
-		c = fc == 0 ? try_at(l, c) : c + fc;
-		d = fd == 0 ? try_at(l, d) : d + fd;
+		a = fa == 0 ? try_plain(l, a) : a + fa;
+		b = fb == 0 ? try_plain(l, b) : b + fb;
+		c = fc == 0 ? try_plain(l, c) : c + fc;
+		d = fd == 0 ? try_plain(l, d) : d + fd;
 		if (l->is_over)
 			return end;
 	}
@@ -241,7 +253,7 @@ look_plain(struct look *l)
 	/* What is shorter than a window is no more than a start. */
 	for (at = end; at < text.len && !l->is_over && !l->is_last; at++)
 		if ((t->flags[text.ptr[at]] & SCAN_BEGINS) != 0)
-			(void)try_at(l, at);
+			(void)try_plain(l, at);
 }
 
 /* --- forms of which one of the first bytes is an escape --- */
@@ -269,23 +281,24 @@ try_escape(struct look *l, size_t at, uint8_t byte)
 	if (!has_flag(l, byte, SCAN_OCCURS))
 		return;
 	if (has_flag(l, byte, SCAN_BEGINS))
-		(void)try_at(l, at);
+		(void)try_at(l, at, byte);
 	if (at > 0 && has_flag(l, l->text.ptr[at - 1], SCAN_BEGINS))
-		(void)try_at(l, at - 1);
+		(void)try_plain(l, at - 1);
 	if (at < 2 || !is_in_window(l, at, byte))
 		return;
 	for (size_t i = 2; i < l->table->window && i <= at && !l->is_over; i++)
 		if (has_flag(l, l->text.ptr[at - i], SCAN_BEGINS))
-			(void)try_at(l, at - i);
+			(void)try_plain(l, at - i);
 }
 
 /* The text ends within an escape: of which byte is not known yet. */
 static void
 try_open(struct look *l, size_t at)
 {
-	for (size_t i = 0; i < l->table->window && i <= at && !l->is_over; i++)
-		if (i == 0 || has_flag(l, l->text.ptr[at - i], SCAN_BEGINS))
-			(void)try_at(l, at - i);
+	(void)try_at(l, at, FIRST_ANY);
+	for (size_t i = 1; i < l->table->window && i <= at && !l->is_over; i++)
+		if (has_flag(l, l->text.ptr[at - i], SCAN_BEGINS))
+			(void)try_plain(l, at - i);
 }
 
 static void
@@ -305,6 +318,22 @@ look_escape(struct look *l, size_t at)
 		try_open(l, at);
 }
 
+/*
+ * Behind a lead that was looked at: in a row of backslashes it was read through
+ * each of them already, as far as that goes.
+ */
+static size_t
+skip_row(const struct look *l, size_t at, size_t end)
+{
+	size_t most = at + SPELLING_DEPTH_MAX;
+
+	if (has_flag(l, '\\', SCAN_OCCURS))
+		return at;
+	while (at < end && at < most && l->text.ptr[at] == '\\')
+		at++;
+	return at;
+}
+
 /* Leads of one kind from at to before end. */
 static void
 look_leads(struct look *l, uint8_t lead, enum scan_flag behind, size_t at,
@@ -318,9 +347,12 @@ look_leads(struct look *l, uint8_t lead, enum scan_flag behind, size_t at,
 		if (next == NULL)
 			return;
 		at = (size_t)(next - text) + 1;
-		if (at == l->text.len ||
-		    (l->table->flags[text[at]] & behind) != 0)
-			look_escape(l, at - 1);
+		if (at < l->text.len &&
+		    (l->table->flags[text[at]] & behind) == 0)
+			continue;
+		look_escape(l, at - 1);
+		if (lead == '\\')
+			at = skip_row(l, at, end);
 	}
 }
 

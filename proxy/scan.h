@@ -26,7 +26,7 @@
 /* Shorter secrets would be found everywhere: a lease of one is refused. */
 #define SCAN_SECRET_MIN_BYTES 8
 /* What one lease may be made of: its value, and parts that are secret alone. */
-#define SCAN_SECRETS_MAX 3
+#define SCAN_SECRETS_MAX 4
 #define SCAN_FORM_TEXT_SIZE 32
 
 enum scan_form {

@@ -153,17 +153,17 @@ step(struct sieve *s)
 {
 	struct span in = from(&s->held, s->fed);
 	size_t most = in.len < PIECE_MANY_BYTES ? PIECE_FEW_BYTES : PIECE_BYTES;
-	uint8_t *room = buf_reserve(&s->plain, PLAIN_BYTES);
+	uint8_t *to = buf_reserve(&s->plain, PLAIN_BYTES);
 	enum decode_status d;
 	size_t before, len;
 
-	if (room == NULL) {
+	if (to == NULL) {
 		s->status = SIEVE_MEMORY;
 		return 0;
 	}
 	in.len = in.len < most ? in.len : most;
 	before = in.len;
-	d = decoder_run(s->decoder, &in, room, PLAIN_BYTES, &len);
+	d = decoder_run(s->decoder, &in, to, PLAIN_BYTES, &len);
 	buf_commit(&s->plain, len);
 	s->fed += before - in.len;
 	s->has_more = d == DECODE_ROOM;
@@ -209,12 +209,18 @@ run_coded(struct sieve *s)
 
 /* --- both --- */
 
-size_t
-sieve_room(const struct sieve *s)
+static size_t
+room(const struct sieve *s)
 {
 	size_t most = held_max(s);
 
 	return s->held.len < most ? most - s->held.len : 0;
+}
+
+size_t
+sieve_room(const struct sieve *s)
+{
+	return s->status == SIEVE_TURN ? 0 : room(s);
 }
 
 static bool
@@ -233,7 +239,7 @@ sieve_run(struct sieve *s)
 	else
 		run_coded(s);
 	/* It waits for bytes that it could not take. */
-	if (s->status == SIEVE_GOES_ON && s->clean == 0 && sieve_room(s) == 0)
+	if (s->status == SIEVE_GOES_ON && s->clean == 0 && room(s) == 0)
 		s->status = SIEVE_LARGE;
 	return s->status;
 }

@@ -69,7 +69,7 @@ void sieve_done(struct sieve *s); /* wipes; zeroed is fine */
  */
 size_t sieve_skim(struct sieve *s, struct span data);
 void sieve_skimmed(struct sieve *s, size_t len);
-/* How many bytes it takes now. */
+/* How many bytes it takes now; none before its next turn. */
 size_t sieve_room(const struct sieve *s);
 /* Takes data, no longer than sieve_room(). */
 enum sieve_status sieve_put(struct sieve *s, struct span data);

@@ -173,6 +173,11 @@ what_is_secret_in_a_value_is_looked_for(void **state)
 		    "!!!!!!!!!", true },
 		{ "a scheme in a field of its own", LEASE_APPLY_HEADER,
 		    "Bearer abcdefgh", "abcdefgh", true },
+		{ "one cookie of several", LEASE_APPLY_HEADER,
+		    "lang=en; session=abcdefgh", "{\"session\": \"abcdefgh\"}",
+		    true },
+		{ "a short cookie is no secret alone", LEASE_APPLY_HEADER,
+		    "lang=en; session=abcdefgh", "{\"lang\": \"en\"}", false },
 		{ "a short rest is no secret alone", LEASE_APPLY_RAW,
 		    "long-scheme abc", "abc", false },
 		{ "but the whole is", LEASE_APPLY_RAW, "long-scheme abc",
@@ -192,7 +197,8 @@ what_is_secret_in_a_value_is_looked_for(void **state)
 
 		make_lease(&m, echoes[i].apply, echoes[i].value);
 		(void)snprintf(m.user, sizeof(m.user), "robot");
-		(void)snprintf(m.field, sizeof(m.field), "x-key");
+		(void)snprintf(m.field, sizeof(m.field), "%s",
+		    strchr(echoes[i].value, '=') == NULL ? "x-key" : "cookie");
 		assert_int_equal(injection_get(&leases, &m, &in), 0);
 		(void)scan_look(&in->forms, span_of(echoes[i].text), true,
 		    &found);

@@ -329,6 +329,24 @@ the_record_says_what_was_found_and_where(void **state)
 	}
 }
 
+static void
+a_masked_echo_is_in_the_record_of_an_answer_that_breaks_off(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o,
+	    "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[" SECRET "]");
+	fix_until(f, peer_has(&f->guest, "[******************************]"));
+	peer_end(o);
+	fix_until(f, f->record_count == 1);
+	assert_int_equal(fix_last(f)->r.reason, REASON_BAD_RESPONSE);
+	assert_string_equal(fix_last(f)->detail,
+	    "masked in its body, as it is; the origin closed the connection");
+}
+
 /*
  * Row 114: what is masked is as long as what was there, so that a length tells
  * nothing that the origin's own did not. Of what is coded none is told, above.
@@ -432,6 +450,8 @@ main(void)
 		TEST(a_large_body_that_is_coded_well_comes_whole),
 		TEST(a_coding_that_there_is_no_memory_for_is_refused),
 		TEST(the_record_says_what_was_found_and_where),
+		TEST(
+		    a_masked_echo_is_in_the_record_of_an_answer_that_breaks_off),
 		TEST(row_114_a_mask_keeps_the_length),
 		TEST(sessions_and_what_is_listed_do_not_reach_the_guest),
 		TEST(exchanges_share_a_lease_which_goes_with_the_last),
