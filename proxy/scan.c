@@ -423,9 +423,13 @@ look_escapes(struct look *l)
 static size_t
 look(struct look *l)
 {
-	if (l->table == NULL || l->text.len == 0)
-		return l->text.len;
-	l->open_at = l->text.len;
+	size_t len = l->text.len;
+
+	/* Most names and values of fields are too short to be any form. */
+	if (l->table == NULL || len == 0 ||
+	    (l->is_last && len < l->table->window))
+		return len;
+	l->open_at = len;
 	look_plain(l);
 	look_escapes(l);
 	return l->open_at;
