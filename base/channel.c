@@ -19,6 +19,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/packet.h"
@@ -63,9 +64,9 @@ struct chan {
 	enum chan_state state;
 	int fd;
 	bool is_in_handler;
-	bool answers_first;   /* chan_answer_first() */
-	size_t many_slot;     /* chan_take_many(): bytes for each; else 0 */
-	struct timeval woken; /* the loop's time of the last wake-up */
+	bool answers_first; /* chan_answer_first() */
+	size_t many_slot;   /* chan_take_many(): bytes for each; else 0 */
+	uint64_t woken_us;  /* clock_mono_us() of the last wake-up */
 	uint32_t last_id;
 	const struct chan_rule *rules; /* borrowed */
 	size_t rule_count;
@@ -288,16 +289,15 @@ read_some(struct chan *c, unsigned int budget)
 static unsigned int
 read_budget(struct chan *c)
 {
-	struct timeval now, gap;
+	/* Not the loop's own time, which has steps of 4 ms. */
+	uint64_t now_us, gap_us;
 
 	if (c->many_slot > 0)
 		return GATHERED_BUDGET;
-	if (event_base_gettimeofday_cached(event_get_base(c->read_event),
-		&now) == -1)
-		return READ_BUDGET;
-	evutil_timersub(&now, &c->woken, &gap);
-	c->woken = now;
-	return gap.tv_sec == 0 && gap.tv_usec < BUSY_US ? READ_BUDGET : 1;
+	now_us = clock_mono_us();
+	gap_us = now_us - c->woken_us;
+	c->woken_us = now_us;
+	return gap_us < BUSY_US ? READ_BUDGET : 1;
 }
 
 static void
