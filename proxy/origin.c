@@ -355,8 +355,8 @@ origin_is_quiet(struct origin *o)
 	uint8_t byte;
 	size_t len;
 
-	return stream_read(&o->stream, &byte, sizeof(byte), &len) ==
-	    STREAM_AGAIN;
+	return stream_is_silent(&o->stream) ||
+	    stream_read(&o->stream, &byte, sizeof(byte), &len) == STREAM_AGAIN;
 }
 
 static void

@@ -163,7 +163,7 @@ static enum step
 way_send(struct way *w, int to, const uint8_t *buf, size_t len,
     size_t *ret_sent)
 {
-	ssize_t n = send(to, buf, len, MSG_NOSIGNAL);
+	ssize_t n = write(to, buf, len);
 
 	*ret_sent = n == -1 ? 0 : (size_t)n;
 	if (n == -1)
@@ -178,7 +178,7 @@ way_copy(struct relay *r, struct way *w, int from, int to,
     struct pipe_pair *pipe)
 {
 	uint8_t *buf = r->conn->gate->scratch;
-	ssize_t n = recv(from, buf, GATE_SCRATCH_BYTES, 0);
+	ssize_t n = read(from, buf, GATE_SCRATCH_BYTES);
 	enum step step = STEP_GO;
 	size_t sent = 0, left;
 
@@ -220,7 +220,7 @@ way_copy_without_pipe(struct relay *r, struct way *w, int from, int to)
 	}
 	step = way_send(w, to, buf, (size_t)n, &sent);
 	/* They are there: peeked at just now, and nobody else reads. */
-	if (sent > 0 && recv(from, buf, sent, 0) != (ssize_t)sent)
+	if (sent > 0 && read(from, buf, sent) != (ssize_t)sent)
 		return STEP_BROKEN;
 	if (step == STEP_GO && sent == (size_t)n)
 		way_note_read(r, w, (size_t)n);

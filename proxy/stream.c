@@ -30,6 +30,17 @@ fail(struct stream *s)
 	return STREAM_FAILED;
 }
 
+/*
+ * A call that fails reports any older error in the library's queue as its own.
+ * Nearly always there is none, which is quicker to see than to clear it.
+ */
+static void
+forget_errors(void)
+{
+	if (ERR_peek_error() != 0)
+		ERR_clear_error();
+}
+
 /* Of what the library wrote: waits for the rest to be sent. */
 static enum stream_result
 note_sent(struct stream *s, enum stream_result r)
@@ -143,7 +154,7 @@ tls_result(struct stream *s, int rc)
 	case SSL_ERROR_SSL:
 		e = ERR_peek_error();
 		if (ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
-			ERR_clear_error();
+			forget_errors();
 			s->is_failed = true;
 			return STREAM_CUT;
 		}
@@ -172,7 +183,7 @@ stream_handshake(struct stream *s)
 	enum stream_result r, sent;
 	int rc;
 
-	ERR_clear_error();
+	forget_errors();
 	stream_bio_begin(s);
 	rc = SSL_do_handshake(s->ssl);
 	if (rc == 1) {
@@ -193,8 +204,7 @@ tls_read(struct stream *s, void *buf, size_t size, size_t *ret_len)
 
 	if (r != STREAM_OK)
 		return r;
-	/* A failed call reports any older error in the queue as its own. */
-	ERR_clear_error();
+	forget_errors();
 	stream_bio_begin(s);
 	do {
 		size_t len = 0;
@@ -267,6 +277,16 @@ stream_has_more(const struct stream *s)
 	return s->has_more;
 }
 
+bool
+stream_is_silent(const struct stream *s)
+{
+	uint8_t byte;
+
+	return !(s->ssl != NULL && SSL_has_pending(s->ssl) == 1) &&
+	    recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 &&
+	    errno == EAGAIN;
+}
+
 /* Of as much as goes out in one piece. */
 static enum stream_result
 tls_write_some(struct stream *s, struct span data, size_t *ret_len)
@@ -274,7 +294,7 @@ tls_write_some(struct stream *s, struct span data, size_t *ret_len)
 	enum stream_result r = STREAM_OK;
 
 	*ret_len = 0;
-	ERR_clear_error();
+	forget_errors();
 	stream_bio_begin(s);
 	while (r == STREAM_OK && *ret_len < data.len && stream_bio_has_room()) {
 		size_t len = 0;
@@ -335,12 +355,12 @@ stream_shutdown(struct stream *s)
 		return;
 	s->is_shut = true;
 	if (s->ssl != NULL && !s->is_failed && SSL_is_init_finished(s->ssl)) {
-		ERR_clear_error();
+		forget_errors();
 		stream_bio_begin(s);
 		/* 0: sent, the peer's is not there yet. It need not come. */
 		(void)SSL_shutdown(s->ssl);
 		(void)note_sent(s, stream_bio_end(s));
-		ERR_clear_error();
+		forget_errors();
 	}
 	/* ENOTCONN: the peer reset it. */
 	(void)shutdown(s->fd, SHUT_WR);

@@ -77,6 +77,8 @@ enum stream_result stream_read(struct stream *s, void *buf, size_t size,
  * its buffer, or the TLS library holds some, which no event will tell.
  */
 bool stream_has_more(const struct stream *s);
+/* Nothing has come, not even an end: known without reading anything. */
+bool stream_is_silent(const struct stream *s);
 /*
  * As stream_read(). After AGAIN the same bytes, or more, must be offered. Of
  * what was taken some may wait for the socket: stream_has_unsent().

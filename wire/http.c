@@ -93,13 +93,49 @@ static const struct {
 };
 
 #define NAME_ROWS (sizeof(name_rows) / sizeof(name_rows[0]))
+/* Longest of them. */
+#define NAME_LEN_MAX 25
+
+static_assert(NAME_ROWS <= UINT8_MAX, "a row's number fits");
+
+/*
+ * The rows by the length of their names: a head has many fields, most of none
+ * of these names, and two of the same length are few.
+ */
+struct name_index {
+	bool is_made;
+	uint8_t begin[NAME_LEN_MAX + 2]; /* in rows, of each length */
+	uint8_t rows[NAME_ROWS];
+};
+
+static void
+make_index(struct name_index *x)
+{
+	uint8_t at = 0;
+
+	for (size_t len = 0; len <= NAME_LEN_MAX; len++) {
+		x->begin[len] = at;
+		for (size_t i = 0; i < NAME_ROWS; i++)
+			if (name_rows[i].name.len == len)
+				x->rows[at++] = (uint8_t)i;
+	}
+	x->begin[NAME_LEN_MAX + 1] = at;
+	assert(at == NAME_ROWS);
+	x->is_made = true;
+}
 
 static unsigned int
 flags_of(struct span name)
 {
-	for (size_t i = 0; i < NAME_ROWS; i++)
-		if (span_eq_case(name, name_rows[i].name))
-			return name_rows[i].flags;
+	static struct name_index x;
+
+	if (!x.is_made)
+		make_index(&x);
+	if (name.len > NAME_LEN_MAX)
+		return 0;
+	for (size_t k = x.begin[name.len]; k < x.begin[name.len + 1]; k++)
+		if (span_eq_case(name, name_rows[x.rows[k]].name))
+			return name_rows[x.rows[k]].flags;
 	return 0;
 }
 

@@ -4,12 +4,20 @@
 
 #include "base/ascii.h"
 
+#define BIT(c) (UINT64_C(1) << ((c)&63))
+
 bool
 token_is_char(uint8_t c)
 {
-	static const char marks[] = "!#$%&'*+-.^_`|~";
+	/* Of the ones below '@', and of those from there on. */
+	static const uint64_t low = BIT('!') | BIT('#') | BIT('$') | BIT('%') |
+	    BIT('&') | BIT('\'') | BIT('*') | BIT('+') | BIT('-') | BIT('.');
+	static const uint64_t high =
+	    BIT('^') | BIT('_') | BIT('`') | BIT('|') | BIT('~');
 
-	return ascii_is_alnum(c) || (c != '\0' && strchr(marks, c) != NULL);
+	if (ascii_is_alnum(c))
+		return true;
+	return c < 128 && ((c < 64 ? low : high) & BIT(c)) != 0;
 }
 
 bool
