@@ -7,12 +7,14 @@ from harness.world import World
 
 from .measure import Contestant
 
-# With a credential, without one, passed through, and names never seen before.
+# With a credential, at an origin of HTTP/1.1 and at one of HTTP/2; without one,
+# passed through, and names never seen before.
 NAME = "bench.example.com"
+NAME_H2 = "h2.example.com"
 PLAIN = "plain.example.com"
 PASS = "pass.example.com"
 NEW = "n#.new.example.com"
-ORIGIN = "10.201.0.10"
+ORIGIN, ORIGIN_H2 = "10.201.0.10", "10.201.0.11"
 SMALL, LARGE = "/1k", "/64m"
 LARGE_BYTES = 64 << 20
 
@@ -21,7 +23,7 @@ POLICY = f"""\
 version = 1
 
 [allow inspected]
-host       = {NAME}
+host       = {NAME}, {NAME_H2}
 method     = GET
 credential = bench
 
@@ -40,22 +42,24 @@ mint-rate = 10000
 [credential bench]
 kind  = static
 value = file:{{token}}
-host  = {NAME}
+host  = {NAME}, {NAME_H2}
 apply = bearer
 grant = * user:root
 """
 
 SERVER = """
-server {{ listen {origin}:443 ssl http2 reuseport; ssl_certificate {cert};
-  ssl_certificate_key {key}; ssl_protocols TLSv1.2 TLSv1.3;
-  ssl_session_cache shared:a:1m; sendfile on; root {folder}/www; }}
+ssl_certificate {cert}; ssl_certificate_key {key};
+ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:a:1m;
+sendfile on; root {folder}/www;
+server {{ listen {origin}:443 ssl; }}
+server {{ listen {origin_h2}:443 ssl http2; }}
 """
 
 
 def make_world(ceiling=None, pool=8):
     """(world, certificate, key), with nginx as the origin of every name."""
-    world = World({NAME: ORIGIN, PLAIN: ORIGIN, PASS: ORIGIN,
-                   "*.new.example.com": ORIGIN},
+    world = World({NAME: ORIGIN, NAME_H2: ORIGIN_H2, PLAIN: ORIGIN,
+                   PASS: ORIGIN, "*.new.example.com": ORIGIN},
                   start=False, pool=pool, ceiling=ceiling)
     token = world.file("token", "benchmark-token-of-nobody\n", 0o600)
     with open(world.config, "a", encoding="ascii") as f:
@@ -64,9 +68,11 @@ def make_world(ceiling=None, pool=8):
     for name, size in ((SMALL, 1024), (LARGE, LARGE_BYTES)):
         with open(f"{world.folder}/www{name}", "wb") as f:
             f.write(os.urandom(1 << 20)[:size] * max(1, size >> 20))
-    cert, key = world.authority.issue(NAME, PLAIN, PASS, "*.new.example.com")
+    cert, key = world.authority.issue(NAME, NAME_H2, PLAIN, PASS,
+                                      "*.new.example.com")
     world.own(Nginx(world.net, f"{world.folder}/nginx", SERVER.format(
-        origin=ORIGIN, cert=cert, key=key, folder=world.folder)))
+        origin=ORIGIN, origin_h2=ORIGIN_H2, cert=cert, key=key,
+        folder=world.folder)))
     # Thousands of connections a minute: a search for a free port must not be
     # what is measured.
     world.host.run(["sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000",

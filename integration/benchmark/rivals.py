@@ -11,6 +11,7 @@ from .measure import Contestant, children
 
 HERE, GUEST = "10.202.0.1", "10.202.0.2"
 BEARER = "Bearer benchmark-token-of-nobody"
+MITM_H2 = f"reverse:https://{field.NAME_H2}"
 
 NGINX = """
 daemon off; worker_processes 1; pid {folder}/rival.pid; user root;
@@ -59,7 +60,11 @@ listen minted
   bind {here}:2444 ssl crt {folder}/rival-default.pem generate-certificates ca-sign-file {folder}/rival-ca.pem alpn h2,http/1.1
   http-request set-header Authorization "{bearer}"
   http-reuse always
+  acl two ssl_fc_sni -i {name_h2}
+  use-server h2 if two
+  use-server o unless two
   server o {origin}:443 ssl verify required ca-file {ca} sni ssl_fc_sni
+  server h2 {origin_h2}:443 ssl verify required ca-file {ca} sni ssl_fc_sni alpn h2
 """
 
 SQUID = """
@@ -99,6 +104,7 @@ class Rivals:
         folder = world.folder
         self.words = {"folder": folder, "here": HERE, "cert": cert, "key": key,
                       "origin": field.ORIGIN, "name": field.NAME,
+                      "origin_h2": field.ORIGIN_H2, "name_h2": field.NAME_H2,
                       "passed": field.PASS, "ca": world.authority.ca,
                       "resolver": RESOLVER, "bearer": BEARER}
         signer = [world.authority.ca, world.authority.key]
@@ -109,7 +115,7 @@ class Rivals:
         self.squid = self.start_squid(signer)
         self.mitm = {mode: self.start_mitm(mode, port, signer)
                      for mode, port in (("regular", 3130),
-                                        (f"reverse:https://{field.NAME}", 3131))}
+                                        (MITM_H2, 3131))}
         for port in (1443, 2443, 1444, 2444, 3128, 3129, 3130, 3131):
             until(lambda p=port: self.listens(p), 30, f"a rival on {port}")
 
@@ -197,8 +203,7 @@ class Rivals:
 
     def mitmproxy_h2(self):
         return self.contestant("mitmproxy", 3131,
-                               self.mitm[f"reverse:https://{field.NAME}"],
-                               pace=20)
+                               self.mitm[MITM_H2], pace=20)
 
     def close(self):
         for process in self.processes:

@@ -1,5 +1,6 @@
 """Rows of the benchmark that carry load: tunnels and inspected exchanges."""
-from .field import (LARGE, LARGE_BYTES, NAME, NEW, PASS, PLAIN, SMALL, ours)
+from .field import (LARGE, LARGE_BYTES, NAME, NAME_H2, NEW, PASS, PLAIN,
+                    SMALL, ours)
 from .measure import Aim
 
 GB = 1 << 30
@@ -47,13 +48,16 @@ def kept(bench, world, sandbox, rivals):
     bench.table("inspected, a request on a kept connection, HTTP/1.1", "us",
                 seen, lambda c, _: c.load(NAME, "kept", count, 2, SMALL),
                 aim=aim)
-    two = [c for c in seen if c.authority is None] + [rivals.mitmproxy_h2()]
+    # HTTP/2 on both sides, where they can: nginx speaks HTTP/1.1 to origins,
+    # squid to guests, too.
+    two = [ours(world, sandbox, NAME_H2), rivals.nginx_reverse(),
+           rivals.haproxy_mint(), rivals.mitmproxy_h2()]
     log = f"{world.folder}/h2load.log"
     for streams in (1, 16):
         bench.table(f"inspected, a request on a kept connection, HTTP/2, "
                     f"{streams} at once", "us", two,
-                    lambda c, _, m=streams: c.h2load(NAME, count, 2, m, SMALL,
-                                                     log), aim=aim)
+                    lambda c, _, m=streams: c.h2load(NAME_H2, count, 2, m,
+                                                     SMALL, log), aim=aim)
 
 
 def connections(bench, world, sandbox, rivals):

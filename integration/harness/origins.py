@@ -17,9 +17,10 @@ class Resolver:
                 "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
                 "--bind-interfaces", f"--listen-address={address}",
                 "--log-queries", "--log-facility=-", "--local-ttl=1"]
-        # "*.x" is any name below x.
-        argv += [f"--address=/{name[2:]}/{ip}" if name.startswith("*.")
-                 else f"--host-record={name},{ip}" for name, ip in names]
+        for name, ip in names:
+            # "*.x" is any name below x, of which there is no other address.
+            argv += [f"--address=/{name[2:]}/{ip}", f"--local=/{name[2:]}/"] \
+                if name.startswith("*.") else [f"--host-record={name},{ip}"]
         self.net, self.argv = net, argv
         self.process = None
         self.start()
