@@ -29,6 +29,7 @@ struct h2_stream {
 	bool is_grpc;
 	bool expects_continue;
 	bool is_whole;
+	bool is_held;       /* its head is judged at the end of the stream */
 	uint64_t declared;  /* by content-length; 0: nothing to hold to it */
 	struct blocks in;   /* of its body, not taken yet */
 	uint64_t received;  /* body bytes */
@@ -91,8 +92,10 @@ void h2_stream_free(struct h2_stream *s, const char *detail);
 
 /* --- h2_guest_stream.c --- */
 extern const struct exchange_guest_ops h2_guest_ops;
-/* The head is whole: judges it. */
+/* The head is whole: judges it, or holds it until the stream ends. */
 void h2_stream_begin(struct h2_stream *s);
+/* It ended, for detail, while its head was held: a record. */
+void h2_stream_lost(struct h2_stream *s, const char *detail);
 /* What is no request by RFC 9113: a stream error, and a record. */
 void h2_stream_malformed(struct h2_stream *s, const char *detail);
 /* Bytes of its body; those that cannot be taken now are kept. */

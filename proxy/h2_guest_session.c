@@ -23,6 +23,8 @@ h2_stream_free(struct h2_stream *s, const char *detail)
 
 	if (s->x != NULL)
 		exchange_abort(s->x, REASON_NONE, detail);
+	else if (s->is_held)
+		h2_stream_lost(s, detail);
 	(void)nghttp2_session_set_stream_user_data(h->link.session, s->id,
 	    NULL);
 	TAILQ_REMOVE(&h->streams, s, link);
@@ -65,7 +67,8 @@ on_header(nghttp2_session *session, const nghttp2_frame *frame,
 
 	(void)session;
 	(void)flags;
-	if (s == NULL || s->is_head_large)
+	/* Trailers behind a head that is held: the library checks them. */
+	if (s == NULL || s->is_head_large || s->is_held)
 		return 0;
 	rc = h2_head_add(&s->head, h2_head_span(name), h2_head_span(value),
 	    h->gate->limits.head_max_bytes);

@@ -321,19 +321,23 @@ record(struct h2_stream *s, const struct deny *d, unsigned int status)
 }
 
 void
-h2_stream_malformed(struct h2_stream *s, const char *detail)
+h2_stream_lost(struct h2_stream *s, const char *detail)
 {
 	struct deny d = deny_init(REASON_BAD_REQUEST);
 
-	if (s->has_request) {
-		/* Its trailers. */
-		if (s->x != NULL)
-			exchange_reject(s->x, REASON_BAD_REQUEST, detail);
-	} else {
-		s->has_request = true;
-		d.detail = detail;
-		record(s, &d, 0);
-	}
+	s->has_request = true;
+	s->is_held = false;
+	d.detail = detail;
+	record(s, &d, 0);
+}
+
+void
+h2_stream_malformed(struct h2_stream *s, const char *detail)
+{
+	if (!s->has_request)
+		h2_stream_lost(s, detail);
+	else if (s->x != NULL) /* its trailers */
+		exchange_reject(s->x, REASON_BAD_REQUEST, detail);
 	reset(s, NGHTTP2_PROTOCOL_ERROR);
 }
 
@@ -393,6 +397,10 @@ h2_stream_begin(struct h2_stream *s)
 		h2_head_done(&s->head);
 		return;
 	}
+	s->is_held = !s->is_whole && req.framing == HTTP_FRAMING_LENGTH &&
+	    req.length == 0;
+	if (s->is_held)
+		return;
 	s->has_request = true;
 	s->is_head_method = req.known_method == HTTP_METHOD_HEAD;
 	s->is_grpc = is_grpc(&req);
@@ -443,7 +451,8 @@ widen(struct h2_stream *s)
  * All that content-length promised is here, and the guest may still send more
  * than it: an origin that got it would hold a whole request, and answer one
  * that is malformed (RFC 9113 8.1.1). What makes it whole waits for the end of
- * the stream, which needs no window.
+ * the stream, which needs no window. If nothing was promised that is its head,
+ * see is_held.
  */
 static bool
 awaits_end(const struct h2_stream *s)
@@ -496,6 +505,8 @@ end_body(struct h2_stream *s)
 void
 h2_stream_pump(struct h2_stream *s)
 {
+	if (s->is_held && s->is_whole)
+		h2_stream_begin(s);
 	if (s->x == NULL || s->is_up_ended || !exchange_wants_body(s->x) ||
 	    awaits_end(s))
 		return;

@@ -259,6 +259,41 @@ row_81_a_body_is_whole_at_the_end_of_its_stream(void **state)
 	}
 }
 
+/* It has no body, and says so at the end of its stream alone. */
+static void
+row_81_a_head_without_a_body_is_whole_at_the_end_too(void **state)
+{
+	struct fix *f = *state;
+
+	for (unsigned int how = 0; how <= 2; how++) {
+		raw_begin(f);
+		raw_headers(&f->guest, 0, 1, POST "content-length: 0\n");
+		fix_settle(f);
+		assert_int_equal(f->origin_count, 0);
+		if (how == 0) {
+			raw_frame(&f->guest, RAW_DATA, 0, 1, "evil", 4);
+			fix_until(f,
+			    raw_reset(&f->guest, 1) == NGHTTP2_PROTOCOL_ERROR);
+			assert_int_equal(f->origin_count, 0);
+			still_serves(f);
+		} else {
+			if (how == 1)
+				raw_frame(&f->guest, RAW_DATA, RAW_END_STREAM,
+				    1, "", 0);
+			else
+				raw_headers(&f->guest, RAW_END_STREAM, 1,
+				    "x-sum: 1\n");
+			fix_until(f,
+			    f->origin_count == 1 &&
+				peer_has(&f->origins[0], "\r\n\r\n"));
+			assert_false(peer_has(&f->origins[0], "x-sum"));
+		}
+		fix_close(f);
+		fix_forget_origins(f);
+		pool_flush(&f->gate);
+	}
+}
+
 static void
 say_continuation(struct peer *p, uint32_t stream)
 {
@@ -414,6 +449,7 @@ main(void)
 		TEST(row_87_another_host_is_421),
 		TEST(row_81_a_body_that_belies_its_length_is_never_whole),
 		TEST(row_81_a_body_is_whole_at_the_end_of_its_stream),
+		TEST(row_81_a_head_without_a_body_is_whole_at_the_end_too),
 		TEST(row_83_a_split_head_is_one_head),
 		TEST(row_83_frames_out_of_place_end_the_connection),
 		TEST(row_84_a_hpack_bomb_is_refused),
