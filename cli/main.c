@@ -17,6 +17,8 @@ static const struct cli_command commands[] = {
 	{ "explain",
 	    "[--policy FILE] [--ceiling FILE] [--method M] [--json] URL",
 	    "verdict, reason and rule for a URL", cmd_explain },
+	{ "preset", "list [--json] | show NAME [--json]",
+	    "what is shipped to start from", cmd_preset },
 	{ "create",
 	    "NAME [--policy FILE] [--device tap|veth] [--netns NS]"
 	    " [--owner UID] [--ca ID] [--ttl 30m] [--json]\n"

@@ -14,25 +14,6 @@
 #include "conf/presets.h"
 
 static void
-list_presets(struct wr *w)
-{
-	wr_text(w, "presets there are:");
-	for (const struct preset *p = presets_all; p->name != NULL; p++)
-		wr_fmt(w, " %s", p->name);
-	wr_text(w, "\n");
-}
-
-static bool
-asks_for_unknown_preset(const struct compile_result *r)
-{
-	for (size_t i = 0; i < r->finding_count; i++) {
-		if (strstr(r->findings[i].text, "unknown preset") != NULL)
-			return true;
-	}
-	return false;
-}
-
-static void
 write_findings(struct wr *w, const struct compile_result *r,
     struct check_report *ret)
 {
@@ -42,8 +23,6 @@ write_findings(struct wr *w, const struct compile_result *r,
 			ret->warnings++;
 	}
 	ret->errors = r->error_count;
-	if (asks_for_unknown_preset(r))
-		list_presets(w);
 }
 
 static int

@@ -205,7 +205,8 @@ read_preset(struct parse *p, const struct preset_use *use, const char *file)
 		text = p->in->preset(name, p->in->preset_arg);
 	if (text.len == 0) {
 		finding_error(p->ret, (struct place){ file, use->line },
-		    "unknown preset %s: `tapward check` lists those there are",
+		    "unknown preset %s: `tapward preset list` names those "
+		    "there are",
 		    name);
 		return;
 	}

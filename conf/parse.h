@@ -13,7 +13,8 @@
 
 /* Most of one policy; a ceiling may hold more. */
 #define PARSE_RULES_MAX 4096
-#define PARSE_PRESETS_MAX 32
+/* Enough for a ceiling that names all there are. */
+#define PARSE_PRESETS_MAX 128
 /* Longest text for whoever is refused: it shares one line of 200 bytes. */
 #define PARSE_SAY_MAX 120
 

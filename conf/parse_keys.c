@@ -74,7 +74,7 @@ take_preset(struct parse *p, struct span v, uint32_t line)
 	if (!words_is_name(v))
 		return "not a name of a preset";
 	if (p->presets.count >= PARSE_PRESETS_MAX)
-		return "more than 32 presets";
+		return "more than 128 presets";
 	for (size_t i = 0; i < p->presets.count; i++) {
 		const struct preset_use *other = vec_at(&p->presets, i);
 

@@ -250,7 +250,8 @@ check_tells_files_apart_and_counts(void **state)
 		{ "a broken policy", "[policy]\nversion = 3\nx = 1\n",
 		    CHECK_GUESS, 2, 0, "t.ini:2: version = 3: the only" },
 		{ "an unknown preset", "[policy]\nversion = 1\npreset = x\n",
-		    CHECK_POLICY, 1, 0, "presets there are: cargo-read " },
+		    CHECK_POLICY, 1, 0,
+		    "t.ini:3: unknown preset x: `tapward preset list` names" },
 		{ "a ceiling",
 		    POLICY_HEAD "[allow a]\nhost = a.example.org\n"
 				"credential = c\n",
