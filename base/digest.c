@@ -1,12 +1,14 @@
 /*
- * SHA-256, see digest.h.
+ * SHA-256 and HMAC, see digest.h.
  */
 #include "base/digest.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 /*
  * Made once: to look up an algorithm and to make a context costs as much as to
@@ -48,6 +50,47 @@ digest_sha256(const void *ptr, size_t len, uint8_t ret[DIGEST_BYTES])
 	for (size_t i = 0; i < DIGEST_BYTES; i++)
 		ret[i] = md[i];
 	return 0;
+}
+
+int
+digest_hmac(struct span key, struct span data, uint8_t ret[DIGEST_BYTES])
+{
+	uint8_t md[EVP_MAX_MD_SIZE];
+	unsigned int md_len = 0;
+	int rc = 0;
+
+	/* Without it the library would read its configuration. */
+	if (context() == NULL ||
+	    HMAC(EVP_sha256(), key.ptr, (int)key.len, data.ptr, data.len, md,
+		&md_len) == NULL ||
+	    md_len != DIGEST_BYTES)
+		rc = -EIO;
+	if (rc == 0)
+		memcpy(ret, md, DIGEST_BYTES);
+	OPENSSL_cleanse(md, sizeof(md));
+	return rc;
+}
+
+int
+digest_hmac_after(const char *prefix, struct span key, struct span data,
+    uint8_t ret[DIGEST_BYTES])
+{
+	uint8_t whole[DIGEST_KEY_MAX_BYTES];
+	struct wr w = wr_init(whole, sizeof(whole));
+	int rc;
+
+	wr_text(&w, prefix);
+	wr_bytes(&w, key.ptr, key.len);
+	rc = wr_ok(&w) ? digest_hmac((struct span){ whole, w.len }, data, ret)
+		       : -E2BIG;
+	OPENSSL_cleanse(whole, sizeof(whole));
+	return rc;
+}
+
+void
+digest_wipe(void *ptr, size_t len)
+{
+	OPENSSL_cleanse(ptr, len);
 }
 
 void
