@@ -110,12 +110,52 @@ runs_overlap(struct agree *g, const struct vec *v, const struct image_run *a,
 	return false;
 }
 
+#define BELOW_SIZE (IMAGE_STRING_SIZE + 2)
+
+/* Path i of the rule: of a [git] rule all that is at or below a repository. */
+static struct span
+path_at(const struct model *m, const struct model_rule *r, uint32_t i,
+    char buf[BELOW_SIZE])
+{
+	const uint32_t *at = vec_at(&m->paths, r->paths.at + i);
+	struct span s = span_of(model_string(m, *at));
+	struct wr w = wr_init(buf, BELOW_SIZE);
+
+	if (!r->is_git)
+		return s;
+	while (s.len > 0 && s.ptr[s.len - 1] == '*')
+		s.len--;
+	wr_bytes(&w, s.ptr, s.len);
+	wr_text(&w, "**");
+	return (struct span){ w.buf, w.len };
+}
+
+static bool
+paths_overlap(struct agree *g, const struct model_rule *a,
+    const struct model_rule *b)
+{
+	char x[BELOW_SIZE], y[BELOW_SIZE];
+
+	if (a->paths.count == 0 || b->paths.count == 0)
+		return true;
+	for (uint32_t i = 0; i < a->paths.count; i++) {
+		for (uint32_t k = 0; k < b->paths.count; k++) {
+			if (glob_overlaps(path_at(g->m, a, i, x),
+				path_at(g->m, b, k, y), '/', &g->steps))
+				return true;
+			if (g->steps > g->steps_max)
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool
 requests_overlap(struct agree *g, const struct model_rule *a,
     const struct model_rule *b)
 {
 	return runs_overlap(g, &g->m->methods, &a->methods, &b->methods, '/') &&
-	    runs_overlap(g, &g->m->paths, &a->paths, &b->paths, '/') &&
+	    paths_overlap(g, a, b) &&
 	    runs_overlap(g, &g->m->queries, &a->queries, &b->queries, '&');
 }
 
@@ -144,6 +184,12 @@ is_news(struct agree *g, uint32_t a, uint32_t b)
 	return true;
 }
 
+static const char *
+section_of(const struct model_rule *r)
+{
+	return r->is_git ? "git" : action_name(r->action);
+}
+
 /* The later rule is the one that a person just wrote. */
 static void
 tell(struct agree *g, uint32_t a, uint32_t b, const char *host,
@@ -156,10 +202,9 @@ tell(struct agree *g, uint32_t a, uint32_t b, const char *host,
 		return;
 	finding_error(g->ret, (struct place){ file_of(g->m, last), last->line },
 	    "[%s %s] and [%s %s] (%s:%u) both cover %s port %u, %s",
-	    action_name(last->action), model_string(g->m, last->name),
-	    action_name(first->action), model_string(g->m, first->name),
-	    file_of(g->m, first), first->line, host,
-	    common_port(g->m, last, first), what);
+	    section_of(last), model_string(g->m, last->name), section_of(first),
+	    model_string(g->m, first->name), file_of(g->m, first), first->line,
+	    host, common_port(g->m, last, first), what);
 }
 
 static void

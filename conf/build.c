@@ -29,6 +29,7 @@ struct build {
 	struct vec tcp;         /* struct tcp_row */
 	struct vec credentials; /* uint32_t string */
 	struct vec all_ports;   /* uint16_t */
+	uint32_t git_rules;
 	uint8_t *image;
 	size_t len;
 	struct image_run tables[IMAGE_TABLES]; /* at: offset in bytes */
@@ -103,6 +104,13 @@ gather_credentials(struct build *b)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static void
+count_git_rules(struct build *b)
+{
+	for (size_t i = 0; i < b->m->rules.count; i++)
+		b->git_rules += model_rule_at(b->m, i)->is_git ? 1 : 0;
 }
 
 static int
@@ -205,14 +213,15 @@ lay_out(struct build *b, struct err *err)
 		[IMAGE_FILES] = m->files.count,
 		[IMAGE_RULES] = m->rules.count,
 		[IMAGE_LISTS] = b->index.lists.count,
-		[IMAGE_PATTERNS] =
-		    m->methods.count + m->paths.count + m->queries.count,
+		[IMAGE_PATTERNS] = m->methods.count + m->paths.count +
+		    m->queries.count + m->refs.count,
 		[IMAGE_PORTS] = m->ports.count,
 		[IMAGE_ALL_PORTS] = b->all_ports.count,
 		[IMAGE_ENTRIES] = b->index.entries.count,
 		[IMAGE_BUCKETS] = b->index.buckets.count,
 		[IMAGE_TCP] = b->tcp.count,
 		[IMAGE_CREDENTIALS] = b->credentials.count,
+		[IMAGE_GIT] = b->git_rules,
 	};
 	uint64_t at = IMAGE_HEADER_BYTES;
 
@@ -258,9 +267,26 @@ write_u16s(const struct build *b, enum image_table t, const struct vec *v)
 	}
 }
 
+/* Its number, from 1. */
+static uint32_t
+write_git(const struct build *b, const struct model_rule *r, uint32_t number)
+{
+	const struct model *m = b->m;
+	uint32_t refs =
+	    (uint32_t)(m->methods.count + m->paths.count + m->queries.count);
+	uint8_t *at =
+	    table(b, IMAGE_GIT) + (size_t)(number - 1) * IMAGE_GIT_BYTES;
+
+	store32(at, r->git.flags);
+	store_run(at + 8, &r->git.refs, refs);
+	store64(at + 16, r->git.max_push);
+	return number;
+}
+
 static void
 write_rules(const struct build *b)
 {
+	uint32_t git_rules = 0;
 	uint32_t paths = (uint32_t)b->m->methods.count;
 	uint32_t queries = paths + (uint32_t)b->m->paths.count;
 
@@ -281,6 +307,8 @@ write_rules(const struct build *b)
 		store_run(at + 32, &r->methods, 0);
 		store_run(at + 40, &r->paths, paths);
 		store_run(at + 48, &r->queries, queries);
+		if (r->is_git)
+			store32(at + 56, write_git(b, r, ++git_rules));
 	}
 }
 
@@ -350,6 +378,8 @@ write_image(struct build *b)
 	write_u32s(b, IMAGE_PATTERNS, &m->paths, m->methods.count);
 	write_u32s(b, IMAGE_PATTERNS, &m->queries,
 	    m->methods.count + m->paths.count);
+	write_u32s(b, IMAGE_PATTERNS, &m->refs,
+	    m->methods.count + m->paths.count + m->queries.count);
 	write_u16s(b, IMAGE_PORTS, &m->ports);
 	write_u16s(b, IMAGE_ALL_PORTS, &b->all_ports);
 	write_entries(b);
@@ -365,6 +395,7 @@ build(struct build *b, struct err *err)
 {
 	int rc = build_index(b->m, &b->index, err);
 
+	count_git_rules(b);
 	if (rc == 0)
 		rc = gather_ports(b);
 	if (rc == 0)

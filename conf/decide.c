@@ -8,14 +8,16 @@
 #include <assert.h>
 #include <string.h>
 
+#include "conf/decide_private.h"
 #include "conf/glob.h"
-#include "conf/image.h"
+#include "wire/git.h"
 #include "wire/host.h"
 #include "wire/path.h"
 
 /* A miss that came further is the larger: it names the nearest rule. */
 static_assert(REASON_PORT < REASON_METHOD && REASON_METHOD < REASON_PATH &&
-	REASON_PATH < REASON_QUERY && REASON_QUERY < REASON_WEBSOCKET,
+	REASON_PATH < REASON_QUERY && REASON_QUERY < REASON_WEBSOCKET &&
+	REASON_WEBSOCKET < REASON_GIT_REF,
     "reasons are compared");
 
 /*
@@ -26,25 +28,6 @@ static_assert(REASON_PORT < REASON_METHOD && REASON_METHOD < REASON_PATH &&
 #define STEPS_MAX ((size_t)16 << 20)
 /* Rules looked at for one host, for the same reason; beyond is unsound. */
 #define RULES_MAX 8192u
-
-struct question {
-	const char *host;
-	uint16_t port;
-	const struct policy_request *req; /* NULL: the connection only */
-};
-
-/* What one file's rules make of a question. Rules by number, or none. */
-struct tally {
-	bool is_unsound;
-	uint32_t rules; /* looked at */
-	size_t steps;
-	uint32_t deny;
-	uint32_t ask;
-	uint32_t allow;
-	uint32_t near; /* rule that missed by the least */
-	enum reason near_reason;
-	const char *credential;
-};
 
 typedef void rule_fn(const struct policy *p, uint32_t id,
     const struct image_rule *r, const struct question *q, struct tally *t);
@@ -59,9 +42,9 @@ has_port(const struct policy *p, const struct image_run *run, uint16_t port)
 	return false;
 }
 
-/* Pattern i of a run; an unsound one is empty, which matches nothing. */
-static struct span
-pattern_at(const struct policy *p, const struct image_run *run, uint32_t i)
+struct span
+decide_pattern_at(const struct policy *p, const struct image_run *run,
+    uint32_t i)
 {
 	const char *s =
 	    image_string(p, image_u32(p, IMAGE_PATTERNS, run->at + i));
@@ -84,7 +67,7 @@ has_method(const struct policy *p, const struct image_rule *r,
     const struct policy_request *req)
 {
 	for (uint32_t i = 0; i < r->methods.count; i++) {
-		struct span method = pattern_at(p, &r->methods, i);
+		struct span method = decide_pattern_at(p, &r->methods, i);
 
 		if (is_any_case(r) ? span_eq_case(method, req->method)
 				   : span_eq(method, req->method))
@@ -93,9 +76,8 @@ has_method(const struct policy *p, const struct image_rule *r,
 	return r->methods.count == 0;
 }
 
-/* Counts the cost of matching; false when it is too much. */
-static bool
-can_afford(struct tally *t, struct span pattern, size_t text_len)
+bool
+decide_can_afford(struct tally *t, struct span pattern, size_t text_len)
 {
 	const uint8_t *star =
 	    pattern.len > 0 ? memchr(pattern.ptr, '*', pattern.len) : NULL;
@@ -113,9 +95,9 @@ has_path(const struct policy *p, const struct image_rule *r,
     const struct policy_request *req, struct tally *t)
 {
 	for (uint32_t i = 0; i < r->paths.count; i++) {
-		struct span pattern = pattern_at(p, &r->paths, i);
+		struct span pattern = decide_pattern_at(p, &r->paths, i);
 
-		if (!can_afford(t, pattern, req->path.len))
+		if (!decide_can_afford(t, pattern, req->path.len))
 			return r->action == ACTION_DENY;
 		if (is_any_case(r) ? path_match_any_case(pattern, req->path)
 				   : path_match(pattern, req->path))
@@ -129,9 +111,9 @@ has_query(const struct policy *p, const struct image_rule *r, struct span query,
     struct tally *t)
 {
 	for (uint32_t i = 0; i < r->queries.count; i++) {
-		struct span pattern = pattern_at(p, &r->queries, i);
+		struct span pattern = decide_pattern_at(p, &r->queries, i);
 
-		if (!can_afford(t, pattern, query.len))
+		if (!decide_can_afford(t, pattern, query.len))
 			return r->action == ACTION_DENY;
 		if (is_any_case(r) ? glob_match_any_case(pattern, query, '&')
 				   : glob_match(pattern, query, '&'))
@@ -237,11 +219,21 @@ keep_near(struct tally *t, uint32_t id, enum reason miss)
 	}
 }
 
+/* Of a rule for this host and port. */
+static enum reason
+git_rule_miss(const struct policy *p, const struct image_rule *r,
+    const struct question *q, struct tally *t)
+{
+	t->is_git_push = t->is_git_push || q->may_be_push;
+	return q->req == NULL ? REASON_NONE : decide_git_miss(p, r, q, t);
+}
+
 static void
 judge_rule(const struct policy *p, uint32_t id, const struct image_rule *r,
     const struct question *q, struct tally *t)
 {
 	enum reason miss = REASON_NONE;
+	int kind = r->is_git ? TALLY_GIT : TALLY_PLAIN;
 	/* An inspected connection is opened; its requests are asked for. */
 	bool asks = r->action == ACTION_ASK &&
 	    (q->req != NULL || r->scheme == SCHEME_TCP ||
@@ -254,15 +246,17 @@ judge_rule(const struct policy *p, uint32_t id, const struct image_rule *r,
 	}
 	if (!has_port(p, &r->ports, q->port))
 		miss = REASON_PORT;
+	else if (r->is_git)
+		miss = git_rule_miss(p, r, q, t);
 	else if (q->req != NULL)
 		miss = request_miss(p, r, q->req, t);
 	if (miss != REASON_NONE) {
 		keep_near(t, id, miss);
 		return;
 	}
-	keep_first(asks ? &t->ask : &t->allow, id);
-	if (t->credential[0] == '\0')
-		t->credential = r->credential;
+	keep_first(asks ? &t->ask[kind] : &t->allow[kind], id);
+	if (t->credential[kind][0] == '\0')
+		t->credential[kind] = r->credential;
 }
 
 static void
@@ -271,7 +265,7 @@ find_credential(const struct policy *p, uint32_t id, const struct image_rule *r,
 {
 	(void)id;
 	if (r->credential[0] != '\0' && has_port(p, &r->ports, q->port))
-		t->credential = r->credential;
+		t->credential[TALLY_PLAIN] = r->credential;
 }
 
 static void
@@ -352,40 +346,85 @@ rule_verdict(const struct policy *p, uint32_t id, enum action action,
 	v.scheme = r.scheme;
 	v.tls = r.tls;
 	v.widen = r.widen;
+	v.is_git = r.is_git;
+	v.max_push = r.git.max_push;
 	/* Without a path there is nothing that a slash could mislead. */
 	if (r.paths.count == 0)
 		v.widen |= WIDEN_ENCODED_SLASH;
 	return v;
 }
 
+static struct tally
+tally_init(void)
+{
+	return (struct tally){ .deny = IMAGE_NONE,
+		.ask = { IMAGE_NONE, IMAGE_NONE },
+		.allow = { IMAGE_NONE, IMAGE_NONE },
+		.credential = { "", "" },
+		.near = IMAGE_NONE,
+		.near_reason = REASON_NONE };
+}
+
+/* What kept rules come to: all of them, or of a push those of [git] alone. */
+static void
+join_kinds(struct tally *t)
+{
+	if (t->is_git_push) {
+		t->ask[TALLY_PLAIN] = IMAGE_NONE;
+		t->allow[TALLY_PLAIN] = IMAGE_NONE;
+		t->credential[TALLY_PLAIN] = "";
+	}
+	keep_first(&t->ask[TALLY_PLAIN], t->ask[TALLY_GIT]);
+	keep_first(&t->allow[TALLY_PLAIN], t->allow[TALLY_GIT]);
+	if (t->credential[TALLY_PLAIN][0] == '\0')
+		t->credential[TALLY_PLAIN] = t->credential[TALLY_GIT];
+}
+
+static bool
+is_push(const struct question *q)
+{
+	struct span repo;
+
+	return q->req != NULL &&
+	    git_service_of(q->req->path, &repo) == GIT_SERVICE_PUSH;
+}
+
 static struct verdict
 judge_file(const struct policy *p, const struct question *q)
 {
-	struct tally t = { .deny = IMAGE_NONE,
-		.ask = IMAGE_NONE,
-		.allow = IMAGE_NONE,
-		.near = IMAGE_NONE,
-		.near_reason = REASON_NONE,
-		.credential = "" };
+	struct tally t = tally_init();
 	struct verdict v;
 
 	each_rule(p, q, judge_rule, &t);
+	join_kinds(&t);
 	if (t.is_unsound)
 		return no_verdict(p->file, p->line, REASON_NO_POLICY);
 	if (t.deny != IMAGE_NONE)
 		return rule_verdict(p, t.deny, ACTION_DENY,
 		    REASON_DENIED_BY_RULE);
-	if (t.ask != IMAGE_NONE)
-		v = rule_verdict(p, t.ask, ACTION_ASK, REASON_NONE);
-	else if (t.allow != IMAGE_NONE)
-		v = rule_verdict(p, t.allow, ACTION_ALLOW, REASON_NONE);
+	if (t.ask[TALLY_PLAIN] != IMAGE_NONE)
+		v = rule_verdict(p, t.ask[TALLY_PLAIN], ACTION_ASK,
+		    REASON_NONE);
+	else if (t.allow[TALLY_PLAIN] != IMAGE_NONE)
+		v = rule_verdict(p, t.allow[TALLY_PLAIN], ACTION_ALLOW,
+		    REASON_NONE);
 	else if (t.near != IMAGE_NONE)
 		return rule_verdict(p, t.near, ACTION_DENY, t.near_reason);
 	else
 		return no_verdict(p->file, p->line, REASON_NO_RULE);
 	if (v.action != ACTION_DENY)
-		v.credential = t.credential;
+		v.credential = t.credential[TALLY_PLAIN];
+	v.reads_push = t.is_git_push && is_push(q);
 	return v;
+}
+
+/* The smaller of both limits; 0 is none. */
+static uint64_t
+meet_max(uint64_t a, uint64_t b)
+{
+	if (a == 0 || b == 0)
+		return a + b;
+	return a < b ? a : b;
 }
 
 /* The stricter of both, and of each widening only what both gave. */
@@ -409,6 +448,8 @@ meet(struct verdict policy, struct verdict ceiling)
 		v = ceiling;
 	v.credential = policy.credential;
 	v.widen = policy.widen & ceiling.widen;
+	v.reads_push = policy.reads_push || ceiling.reads_push;
+	v.max_push = meet_max(policy.max_push, ceiling.max_push);
 	v.tls = policy.tls == ceiling.tls ? policy.tls : TLS_MODE_INSPECT;
 	return v;
 }
@@ -430,16 +471,42 @@ struct verdict
 policy_judge_connect(const struct policy_pair *pair, const char *host,
     uint16_t port)
 {
-	struct question q = { host, port, NULL };
+	struct question q = { .host = host, .port = port };
 
 	return judge(pair, &q);
+}
+
+/* A path that is read in two ways may lead to a push, too. */
+static bool
+may_be_push(const struct policy_request *req)
+{
+	if (git_may_be_push(req->path, req->query))
+		return true;
+	return req->is_ambiguous && !span_is(req->method, "GET") &&
+	    !span_is(req->method, "HEAD");
 }
 
 struct verdict
 policy_judge_request(const struct policy_pair *pair,
     const struct policy_request *req)
 {
-	struct question q = { req->host, req->port, req };
+	struct question q = { .host = req->host,
+		.port = req->port,
+		.req = req,
+		.may_be_push = may_be_push(req) };
+
+	return judge(pair, &q);
+}
+
+struct verdict
+policy_judge_push(const struct policy_pair *pair,
+    const struct policy_request *req, const struct policy_command *cmd)
+{
+	struct question q = { .host = req->host,
+		.port = req->port,
+		.req = req,
+		.cmd = cmd,
+		.may_be_push = true };
 
 	return judge(pair, &q);
 }
@@ -448,12 +515,12 @@ bool
 policy_has_credential_at(const struct policy_pair *pair, const char *host,
     uint16_t port)
 {
-	struct question q = { host, port, NULL };
-	struct tally t = { .credential = "" };
+	struct question q = { .host = host, .port = port };
+	struct tally t = tally_init();
 
 	if (pair->policy == NULL)
 		return false;
 	each_rule(pair->policy, &q, find_credential, &t);
 	/* What cannot be read may name one: strip rather than let through. */
-	return t.credential[0] != '\0' || t.is_unsound;
+	return t.credential[TALLY_PLAIN][0] != '\0' || t.is_unsound;
 }

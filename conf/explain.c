@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "wire/authority.h"
+#include "wire/git.h"
 #include "wire/path.h"
 
 #define PORT_HTTP 80
@@ -157,12 +158,38 @@ hint_path(struct explanation *e, const struct target *t)
 		    path_fault_text(r.fault));
 	else if (r.has_encoded_slash)
 		hint(e,
-		    "add `encoded-slash = yes` to [allow %s] (%s:%u) if "
+		    "add `encoded-slash = yes` to [%s %s] (%s:%u) if "
 		    "%%2F may count as a slash there",
-		    v->rule, v->file, v->line);
+		    verdict_section(v), v->rule, v->file, v->line);
 	else
-		hint(e, "add `path = %.*s` to [allow %s] (%s:%u)", len,
-		    (const char *)t->path.ptr, v->rule, v->file, v->line);
+		hint(e, "add `path = %.*s` to [%s %s] (%s:%u)", len,
+		    (const char *)t->path.ptr, verdict_section(v), v->rule,
+		    v->file, v->line);
+}
+
+/* Near to a [git] rule, but not what it lets through. */
+static void
+hint_git(struct explanation *e, const struct target *t)
+{
+	const struct verdict *v = &e->verdict;
+	struct span repo = t->path;
+	enum git_service service = git_service_of(t->path, &repo);
+	int len = repo.len < 128 ? (int)repo.len : 128;
+
+	if (v->reason == REASON_GIT_REF)
+		hint(e,
+		    "add `push = refs/heads/NAME` to [git %s] (%s:%u), which "
+		    "lets nothing be pushed",
+		    v->rule, v->file, v->line);
+	else if (v->reason == REASON_PATH && service != GIT_SERVICE_NONE)
+		hint(e, "add `repo = %s%.*s` to [git %s] (%s:%u)", e->host, len,
+		    (const char *)repo.ptr, v->rule, v->file, v->line);
+	else
+		hint(e,
+		    "add an [allow NAME] rule with `host = %s` and a path: "
+		    "[git %s] (%s:%u) lets nothing through but git's smart "
+		    "HTTP requests",
+		    e->host, v->rule, v->file, v->line);
 }
 
 static void
@@ -182,19 +209,23 @@ give_hint(struct explanation *e, const struct target *t, const char *method)
 	else if (v->reason == REASON_PORT)
 		hint(e,
 		    "add `port = %u` (with `scheme = %s`) to a rule for "
-		    "this host: [allow %s] (%s:%u) names others",
-		    e->port, scheme_name(e->scheme), v->rule, v->file, v->line);
-	else if (v->reason == REASON_METHOD)
-		hint(e, "add `method = %s` to [allow %s] (%s:%u)", method,
+		    "this host: [%s %s] (%s:%u) names others",
+		    e->port, scheme_name(e->scheme), verdict_section(v),
 		    v->rule, v->file, v->line);
+	else if (v->is_git && v->action == ACTION_DENY)
+		hint_git(e, t);
+	else if (v->reason == REASON_METHOD)
+		hint(e, "add `method = %s` to [%s %s] (%s:%u)", method,
+		    verdict_section(v), v->rule, v->file, v->line);
 	else if (v->reason == REASON_PATH)
 		hint_path(e, t);
 	else if (v->reason == REASON_QUERY)
-		hint(e, "add `query = %.*s` to [allow %s] (%s:%u)", query_len,
-		    (const char *)t->query.ptr, v->rule, v->file, v->line);
-	else if (v->reason == REASON_WEBSOCKET)
-		hint(e, "add `websocket = yes` to [allow %s] (%s:%u)", v->rule,
+		hint(e, "add `query = %.*s` to [%s %s] (%s:%u)", query_len,
+		    (const char *)t->query.ptr, verdict_section(v), v->rule,
 		    v->file, v->line);
+	else if (v->reason == REASON_WEBSOCKET)
+		hint(e, "add `websocket = yes` to [%s %s] (%s:%u)",
+		    verdict_section(v), v->rule, v->file, v->line);
 	else if (v->reason == REASON_NO_POLICY)
 		hint(e,
 		    "give a policy that compiles: `tapward check` says "

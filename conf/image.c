@@ -26,6 +26,7 @@ const uint32_t image_item_bytes[IMAGE_TABLES] = {
 	[IMAGE_BUCKETS] = 4,
 	[IMAGE_TCP] = 12,
 	[IMAGE_CREDENTIALS] = 4,
+	[IMAGE_GIT] = IMAGE_GIT_BYTES,
 };
 
 static uint32_t
@@ -117,6 +118,20 @@ load_run(const uint8_t *at)
 	return (struct image_run){ load32(at), load32(at + 4) };
 }
 
+/* The [git] row of number, which counts from 1. */
+static bool
+image_git(const struct policy *p, uint32_t number, struct image_git *ret)
+{
+	const uint8_t *at = item(p, IMAGE_GIT, number - 1);
+
+	if (at == NULL)
+		return false;
+	ret->flags = load32(at);
+	ret->refs = load_run(at + 8);
+	ret->max_push = load64(at + 16);
+	return run_is_within(p, IMAGE_PATTERNS, &ret->refs, IMAGE_PATTERNS_MAX);
+}
+
 bool
 image_rule(const struct policy *p, uint32_t id, struct image_rule *ret)
 {
@@ -147,6 +162,11 @@ image_rule(const struct policy *p, uint32_t id, struct image_rule *ret)
 	    !run_is_within(p, IMAGE_PATTERNS, &r.methods, IMAGE_PATTERNS_MAX) ||
 	    !run_is_within(p, IMAGE_PATTERNS, &r.paths, IMAGE_PATTERNS_MAX) ||
 	    !run_is_within(p, IMAGE_PATTERNS, &r.queries, IMAGE_PATTERNS_MAX))
+		return false;
+	r.is_git = load32(at + 56) != 0;
+	r.git = (struct image_git){ .flags = 0 };
+	if (r.is_git &&
+	    (r.action == ACTION_DENY || !image_git(p, load32(at + 56), &r.git)))
 		return false;
 	*ret = r;
 	return true;

@@ -29,7 +29,7 @@
 #include "conf/siphash.h"
 
 #define IMAGE_MAGIC 0x0a4c4f5057504154ULL /* "TAPWPOL\n" */
-#define IMAGE_VERSION 1
+#define IMAGE_VERSION 2
 #define IMAGE_HEADER_BYTES 192
 
 #define IMAGE_BUCKET_MAX 32    /* entries of one bucket */
@@ -46,20 +46,22 @@ enum image_table {
 	IMAGE_FILES,       /* u32 string: display names; 0 is the text's */
 	IMAGE_RULES,       /* struct image_rule, IMAGE_RULE_BYTES each */
 	IMAGE_LISTS,       /* u32 rule */
-	IMAGE_PATTERNS,    /* u32 string: methods, paths, queries of rules */
+	IMAGE_PATTERNS,    /* u32 string: methods, paths, queries, references */
 	IMAGE_PORTS,       /* u16: ports of rules */
 	IMAGE_ALL_PORTS,   /* u16: of allow and ask rules, ascending */
 	IMAGE_ENTRIES,     /* struct image_entry, IMAGE_ENTRY_BYTES each */
 	IMAGE_BUCKETS,     /* u32 first entry; one more than buckets */
 	IMAGE_TCP,         /* u32 host, u32 address, u32 port; by host */
 	IMAGE_CREDENTIALS, /* u32 string */
+	IMAGE_GIT,         /* struct image_git, IMAGE_GIT_BYTES each */
 	IMAGE_TABLES
 };
 
 extern const uint32_t image_item_bytes[IMAGE_TABLES];
 
-#define IMAGE_RULE_BYTES 56
+#define IMAGE_RULE_BYTES 64
 #define IMAGE_ENTRY_BYTES 16
+#define IMAGE_GIT_BYTES 24
 
 /* Which names a pattern stands for. */
 enum pattern_kind {
@@ -89,6 +91,20 @@ struct policy {
 	struct image_run tables[IMAGE_TABLES]; /* at: offset in bytes */
 };
 
+/* What a [git] rule has beside its repositories, which are its paths. */
+enum {
+	IMAGE_GIT_PUSH = 1 << 0,
+	IMAGE_GIT_DELETE = 1 << 1,
+	IMAGE_GIT_FORCE = 1 << 2,
+	IMAGE_GIT_LFS = 1 << 3,
+};
+
+struct image_git {
+	uint32_t flags;
+	struct image_run refs;
+	uint64_t max_push; /* 0: none */
+};
+
 /* One rule, decoded. Strings borrow from the image. */
 struct image_rule {
 	const char *name;
@@ -104,6 +120,8 @@ struct image_rule {
 	struct image_run methods; /* none: every method */
 	struct image_run paths;
 	struct image_run queries;
+	bool is_git;
+	struct image_git git;
 };
 
 /* The string at off; NULL when it does not end within IMAGE_STRING_SIZE. */

@@ -16,7 +16,8 @@ model_init(struct model *m)
 		.ports = VEC_OF(uint16_t),
 		.methods = VEC_OF(uint32_t),
 		.paths = VEC_OF(uint32_t),
-		.queries = VEC_OF(uint32_t) };
+		.queries = VEC_OF(uint32_t),
+		.refs = VEC_OF(uint32_t) };
 	return vec_add(&m->strings, 1) != NULL ? 0 : -ENOMEM;
 }
 
@@ -31,6 +32,7 @@ model_done(struct model *m)
 	vec_done(&m->methods);
 	vec_done(&m->paths);
 	vec_done(&m->queries);
+	vec_done(&m->refs);
 }
 
 int

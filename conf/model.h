@@ -27,6 +27,8 @@ struct model_rule {
 	struct image_run methods;
 	struct image_run paths;
 	struct image_run queries;
+	bool is_git; /* its paths are repositories */
+	struct image_git git;
 	uint32_t hosts; /* how many patterns it names */
 };
 
@@ -46,6 +48,7 @@ struct model {
 	struct vec methods; /* uint32_t string */
 	struct vec paths;
 	struct vec queries;
+	struct vec refs;
 	uint32_t line;   /* of [policy] in the text */
 	uint32_t digest; /* string */
 	bool is_ceiling;

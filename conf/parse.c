@@ -18,16 +18,16 @@
 struct section_row {
 	const char *kind;
 	enum action action; /* of a rule */
-	bool is_rule;
+	enum parse_section section;
 	bool is_supported;
 };
 
 static const struct section_row sections[] = {
-	{ "policy", ACTION_DENY, false, true },
-	{ "allow", ACTION_ALLOW, true, true },
-	{ "deny", ACTION_DENY, true, true },
-	{ "ask", ACTION_ASK, true, false },
-	{ "git", ACTION_DENY, false, false },
+	{ "policy", ACTION_DENY, SECTION_POLICY, true },
+	{ "allow", ACTION_ALLOW, SECTION_RULE, true },
+	{ "deny", ACTION_DENY, SECTION_RULE, true },
+	{ "ask", ACTION_ASK, SECTION_RULE, false },
+	{ "git", ACTION_ALLOW, SECTION_GIT, true },
 };
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
@@ -48,6 +48,8 @@ finish_section(struct parse *p)
 {
 	if (p->section == SECTION_RULE && p->rc == 0)
 		parse_finish_rule(p);
+	else if (p->section == SECTION_GIT && p->rc == 0)
+		parse_finish_git(p);
 	p->section = SECTION_NONE;
 }
 
@@ -75,7 +77,8 @@ open_rule(struct parse *p, const struct section_row *row,
 {
 	struct model_rule r = { .file = p->file_index,
 		.line = e->line,
-		.action = row->action };
+		.action = row->action,
+		.is_git = row->section == SECTION_GIT };
 
 	if (!words_is_name(span_of(e->name))) {
 		finding_error(p->ret, parse_at(p, e->line),
@@ -95,7 +98,7 @@ open_rule(struct parse *p, const struct section_row *row,
 		p->rc = -ENOMEM;
 		return;
 	}
-	p->section = SECTION_RULE;
+	p->section = row->section;
 }
 
 static void
@@ -109,8 +112,8 @@ refuse_section(struct parse *p, const struct ini_entry *e)
 		    "unknown section [%s]: did you mean [%s]?", e->kind, near);
 	else
 		finding_error(p->ret, parse_at(p, e->line),
-		    "unknown section [%s]: there are [policy], [allow NAME] "
-		    "and [deny NAME]",
+		    "unknown section [%s]: there are [policy], [allow NAME], "
+		    "[deny NAME] and [git NAME]",
 		    e->kind);
 }
 
@@ -124,6 +127,7 @@ open_section(struct parse *p, const struct ini_entry *e)
 	p->line = e->line;
 	p->wildcard_line = 0;
 	p->any_depth_line = 0;
+	p->repo_port = 0;
 	for (size_t i = 0; i < SECTIONS && row == NULL; i++) {
 		if (strcmp(sections[i].kind, e->kind) == 0)
 			row = &sections[i];
@@ -135,10 +139,10 @@ open_section(struct parse *p, const struct ini_entry *e)
 		    "[%s] is not supported by this version, and what is not "
 		    "enforced is not accepted: remove it",
 		    e->kind);
-	else if (row->is_rule)
-		open_rule(p, row, e);
-	else
+	else if (row->section == SECTION_POLICY)
 		open_policy(p, e);
+	else
+		open_rule(p, row, e);
 }
 
 static int

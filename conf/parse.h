@@ -1,13 +1,14 @@
 /*
  * From the text of a policy and its presets to a model. Private to the
- * compiler: parse.c knows sections, parse_keys.c the keys, parse_rule.c what
- * must hold within one rule.
+ * compiler: parse.c knows sections, parse_keys.c the keys, parse_git.c those
+ * of [git], parse_rule.c what must hold within one rule.
  */
 #ifndef TAPWARD_CONF_PARSE_H
 #define TAPWARD_CONF_PARSE_H
 
 #include "conf/compile.h"
 #include "conf/finding.h"
+#include "conf/host_pattern.h"
 #include "conf/ini.h"
 #include "conf/model.h"
 
@@ -38,6 +39,12 @@ enum parse_key {
 	KEY_MAX_UPLOAD,
 	KEY_MAX_DOWNLOAD,
 	KEY_RATE,
+	KEY_REPO,
+	KEY_PUSH,
+	KEY_DELETE,
+	KEY_FORCE,
+	KEY_MAX_PUSH,
+	KEY_LFS,
 	KEYS
 };
 
@@ -45,6 +52,7 @@ enum parse_section {
 	SECTION_NONE, /* one that was refused: its keys are not read */
 	SECTION_POLICY,
 	SECTION_RULE,
+	SECTION_GIT,
 };
 
 struct parse {
@@ -64,6 +72,9 @@ struct parse {
 	uint32_t key_line[KEYS]; /* where each key stood first, 0: absent */
 	uint32_t wildcard_line;  /* of the first host with a star */
 	uint32_t any_depth_line; /* ... with two */
+	/* of [git]: where its repositories are, port 0 so far */
+	struct host_pattern repo_host;
+	uint16_t repo_port;
 	/* what [policy] asks for: struct preset_use */
 	struct vec presets;
 };
@@ -81,6 +92,24 @@ int parse_policy(const struct compile_input *in, struct model *m,
 void parse_take_key(struct parse *p, const struct ini_entry *e);
 /* The rule whose section has ended (parse_rule.c). */
 void parse_finish_rule(struct parse *p);
+/* The [git] rule whose section has ended (parse_git.c). */
+void parse_finish_git(struct parse *p);
+/* What must hold of the rule's credential (parse_rule.c). */
+void parse_check_credential(struct parse *p);
+/* An error at the key's line if the key is there. */
+void parse_refuse_if(struct parse *p, enum parse_key key, const char *why);
+/* A host of the rule. NULL, or what is wrong with it. */
+const char *parse_add_host(struct parse *p, const struct host_pattern *pattern,
+    uint32_t line);
+/* A string of the rule: into the pool and its vector, one more in run. */
+const char *parse_add_item(struct parse *p, struct image_run *run,
+    struct vec *to, struct span v);
+/* Keys of [git] (parse_git.c); NULL, or what is wrong with v. */
+const char *parse_take_repo(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_push(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_delete(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_force(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_max_push(struct parse *p, struct span v, uint32_t line);
 /* The rule being read. */
 struct model_rule *parse_rule(const struct parse *p);
 /* A line of the file being read. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "conf/glob.h"
-#include "conf/host_pattern.h"
 #include "conf/parse.h"
 #include "conf/public_suffix.h"
 #include "conf/words.h"
@@ -17,6 +16,7 @@
 enum {
 	IN_POLICY = 1 << 0,
 	IN_RULE = 1 << 1,
+	IN_GIT = 1 << 2,
 };
 
 /*
@@ -32,16 +32,6 @@ struct key_row {
 	take_fn *take; /* NULL: not supported by this version */
 };
 
-static const char *
-add_string(struct parse *p, struct vec *to, struct span v)
-{
-	uint32_t off;
-
-	if (model_add_string(p->m, v, &off) != 0 || vec_push(to, &off) != 0)
-		p->rc = -ENOMEM;
-	return NULL;
-}
-
 /* Counts one more item of the rule in run; what is wrong, or NULL. */
 static const char *
 count_item(struct image_run *run, const struct vec *in, uint32_t max)
@@ -53,6 +43,19 @@ count_item(struct image_run *run, const struct vec *in, uint32_t max)
 		run->at = (uint32_t)in->count;
 	run->count++;
 	return NULL;
+}
+
+const char *
+parse_add_item(struct parse *p, struct image_run *run, struct vec *to,
+    struct span v)
+{
+	const char *fault = count_item(run, to, IMAGE_PATTERNS_MAX);
+	uint32_t off;
+
+	if (fault == NULL &&
+	    (model_add_string(p->m, v, &off) != 0 || vec_push(to, &off) != 0))
+		p->rc = -ENOMEM;
+	return fault;
 }
 
 static const char *
@@ -87,32 +90,41 @@ take_preset(struct parse *p, struct span v, uint32_t line)
 	return NULL;
 }
 
-static const char *
-take_host(struct parse *p, struct span v, uint32_t line)
+const char *
+parse_add_host(struct parse *p, const struct host_pattern *pattern,
+    uint32_t line)
 {
-	struct model_host host = { .rule = (uint32_t)p->m->rules.count - 1 };
-	struct host_pattern pattern;
-	const char *fault = host_pattern_parse(v, &pattern);
+	struct model_host host = { .rule = (uint32_t)p->m->rules.count - 1,
+		.kind = pattern->kind };
+	const char *fault = pattern->kind == PATTERN_EXACT
+	    ? NULL
+	    : public_suffix_fault(pattern->name);
 
-	if (fault == NULL && pattern.kind != PATTERN_EXACT)
-		fault = public_suffix_fault(pattern.name);
 	if (fault != NULL)
 		return fault;
-	if (pattern.kind != PATTERN_EXACT && p->wildcard_line == 0)
+	if (pattern->kind != PATTERN_EXACT && p->wildcard_line == 0)
 		p->wildcard_line = line;
-	if (pattern.kind == PATTERN_ANY_DEPTH && p->any_depth_line == 0)
+	if (pattern->kind == PATTERN_ANY_DEPTH && p->any_depth_line == 0)
 		p->any_depth_line = line;
-	if (pattern.kind != PATTERN_EXACT && !p->is_preset &&
-	    public_suffix_is_below(pattern.name))
+	if (pattern->kind != PATTERN_EXACT && !p->is_preset &&
+	    public_suffix_is_below(pattern->name))
 		finding_warning(p->ret, parse_at(p, line),
 		    "below %s anybody can get a name: name the hosts you need",
-		    pattern.name);
-	host.kind = pattern.kind;
-	if (model_add_string(p->m, span_of(pattern.name), &host.name) != 0 ||
+		    pattern->name);
+	if (model_add_string(p->m, span_of(pattern->name), &host.name) != 0 ||
 	    vec_push(&p->m->hosts, &host) != 0)
 		p->rc = -ENOMEM;
 	parse_rule(p)->hosts++;
 	return NULL;
+}
+
+static const char *
+take_host(struct parse *p, struct span v, uint32_t line)
+{
+	struct host_pattern pattern;
+	const char *fault = host_pattern_parse(v, &pattern);
+
+	return fault != NULL ? fault : parse_add_host(p, &pattern, line);
 }
 
 static const char *
@@ -141,15 +153,11 @@ take_port(struct parse *p, struct span v, uint32_t line)
 static const char *
 take_method(struct parse *p, struct span v, uint32_t line)
 {
-	const char *fault;
-
 	(void)line;
 	if (!words_is_method(v))
 		return "a method is written in capitals: GET, HEAD, POST "
 		       "(without the key every method matches)";
-	fault = count_item(&parse_rule(p)->methods, &p->m->methods,
-	    IMAGE_PATTERNS_MAX);
-	return fault != NULL ? fault : add_string(p, &p->m->methods, v);
+	return parse_add_item(p, &parse_rule(p)->methods, &p->m->methods, v);
 }
 
 static const char *
@@ -161,17 +169,14 @@ take_path(struct parse *p, struct span v, uint32_t line)
 	if (v.ptr[0] != '/')
 		return "a path starts with '/'; a comma parts two paths, so "
 		       "write * for one within a path";
-	if (fault == NULL)
-		fault = count_item(&parse_rule(p)->paths, &p->m->paths,
-		    IMAGE_PATTERNS_MAX);
-	return fault != NULL ? fault : add_string(p, &p->m->paths, v);
+	if (fault != NULL)
+		return fault;
+	return parse_add_item(p, &parse_rule(p)->paths, &p->m->paths, v);
 }
 
 static const char *
 take_query(struct parse *p, struct span v, uint32_t line)
 {
-	const char *fault;
-
 	(void)line;
 	if (v.ptr[0] == '?')
 		return "write the query without its '?'";
@@ -183,9 +188,7 @@ take_query(struct parse *p, struct span v, uint32_t line)
 			return "three stars in a row: * stays within a "
 			       "parameter, ** crosses '&'";
 	}
-	fault = count_item(&parse_rule(p)->queries, &p->m->queries,
-	    IMAGE_PATTERNS_MAX);
-	return fault != NULL ? fault : add_string(p, &p->m->queries, v);
+	return parse_add_item(p, &parse_rule(p)->queries, &p->m->queries, v);
 }
 
 static const char *
@@ -282,12 +285,13 @@ static const struct key_row rows[] = {
 	[KEY_METHOD] = { "method", IN_RULE, true, take_method },
 	[KEY_PATH] = { "path", IN_RULE, true, take_path },
 	[KEY_QUERY] = { "query", IN_RULE, true, take_query },
-	[KEY_CREDENTIAL] = { "credential", IN_RULE, false, take_credential },
+	[KEY_CREDENTIAL] = { "credential", IN_RULE | IN_GIT, false,
+	    take_credential },
 	[KEY_TLS] = { "tls", IN_RULE, false, take_tls },
 	[KEY_SCHEME] = { "scheme", IN_RULE, false, take_scheme },
 	[KEY_ENCODED_SLASH] = { "encoded-slash", IN_RULE, false,
 	    take_encoded_slash },
-	[KEY_SAY] = { "say", IN_RULE, false, take_say },
+	[KEY_SAY] = { "say", IN_RULE | IN_GIT, false, take_say },
 	[KEY_WEBSOCKET] = { "websocket", IN_RULE, false, take_websocket },
 	[KEY_REDIRECT] = { "redirect", IN_RULE, false, NULL },
 	[KEY_UNTIL] = { "until", IN_RULE, false, NULL },
@@ -295,6 +299,12 @@ static const struct key_row rows[] = {
 	[KEY_MAX_UPLOAD] = { "max-upload", IN_RULE, false, NULL },
 	[KEY_MAX_DOWNLOAD] = { "max-download", IN_RULE, false, NULL },
 	[KEY_RATE] = { "rate", IN_RULE, false, NULL },
+	[KEY_REPO] = { "repo", IN_GIT, true, parse_take_repo },
+	[KEY_PUSH] = { "push", IN_GIT, true, parse_take_push },
+	[KEY_DELETE] = { "delete", IN_GIT, false, parse_take_delete },
+	[KEY_FORCE] = { "force", IN_GIT, false, parse_take_force },
+	[KEY_MAX_PUSH] = { "max-push", IN_GIT, false, parse_take_max_push },
+	[KEY_LFS] = { "lfs", IN_GIT, false, NULL },
 };
 static_assert(sizeof(rows) / sizeof(rows[0]) == KEYS, "a row for each key");
 
@@ -328,7 +338,11 @@ refuse_key(struct parse *p, const struct ini_entry *e)
 static bool
 key_fits(struct parse *p, const struct key_row *row, const struct ini_entry *e)
 {
-	unsigned int here = p->section == SECTION_POLICY ? IN_POLICY : IN_RULE;
+	static const unsigned int places[] = { [SECTION_NONE] = 0,
+		[SECTION_POLICY] = IN_POLICY,
+		[SECTION_RULE] = IN_RULE,
+		[SECTION_GIT] = IN_GIT };
+	unsigned int here = places[p->section];
 	uint32_t *first = &p->key_line[row - rows];
 	struct place at = parse_at(p, e->line);
 

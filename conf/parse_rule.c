@@ -34,9 +34,8 @@ names_port(const struct parse *p, uint16_t port)
 	return false;
 }
 
-/* An error at the key's line if the key is there. */
-static void
-refuse_if(struct parse *p, enum parse_key key, const char *why)
+void
+parse_refuse_if(struct parse *p, enum parse_key key, const char *why)
 {
 	if (p->key_line[key] != 0)
 		finding_error(p->ret, parse_at(p, p->key_line[key]), "%s", why);
@@ -49,11 +48,11 @@ check_deny(struct parse *p)
 	    "a deny rule denies whatever is spoken there: remove tls and "
 	    "scheme";
 
-	refuse_if(p, KEY_CREDENTIAL,
+	parse_refuse_if(p, KEY_CREDENTIAL,
 	    "a deny rule sends nothing, so it takes no credential");
-	refuse_if(p, KEY_TLS, modes);
-	refuse_if(p, KEY_SCHEME, modes);
-	refuse_if(p, KEY_WEBSOCKET,
+	parse_refuse_if(p, KEY_TLS, modes);
+	parse_refuse_if(p, KEY_SCHEME, modes);
+	parse_refuse_if(p, KEY_WEBSOCKET,
 	    "a deny rule denies a WebSocket with all else: remove websocket");
 }
 
@@ -127,7 +126,7 @@ check_modes(struct parse *p)
 	const struct model_rule *r = parse_rule(p);
 
 	if (r->tls == TLS_MODE_PASSTHROUGH && r->scheme != SCHEME_HTTPS)
-		refuse_if(p, KEY_TLS,
+		parse_refuse_if(p, KEY_TLS,
 		    "passthrough is for https: with http or tcp there is no "
 		    "TLS to pass");
 	if (r->scheme == SCHEME_TCP)
@@ -171,8 +170,8 @@ check_websocket(struct parse *p)
 		    "nothing of what is sent then");
 }
 
-static void
-check_credential(struct parse *p)
+void
+parse_check_credential(struct parse *p)
 {
 	const struct model_rule *r = parse_rule(p);
 	uint32_t line = p->key_line[KEY_CREDENTIAL];
@@ -203,7 +202,7 @@ parse_finish_rule(struct parse *p)
 		    "[%s %s] names no host: add `host = NAME`",
 		    action_name(r->action), model_string(p->m, r->name));
 	if (p->key_line[KEY_PATH] == 0)
-		refuse_if(p, KEY_ENCODED_SLASH,
+		parse_refuse_if(p, KEY_ENCODED_SLASH,
 		    "encoded-slash without a path: a rule without a path "
 		    "matches every path as it is; add `path = /**`");
 	if (p->any_depth_line != 0 && r->action != ACTION_DENY && !p->is_preset)
@@ -217,5 +216,5 @@ parse_finish_rule(struct parse *p)
 	check_modes(p);
 	check_ports(p);
 	check_websocket(p);
-	check_credential(p);
+	parse_check_credential(p);
 }

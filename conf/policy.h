@@ -86,6 +86,20 @@ struct policy_request {
 struct verdict policy_judge_request(const struct policy_pair *pair,
     const struct policy_request *req);
 
+/* One command of a push. */
+struct policy_command {
+	enum git_operation operation;
+	struct span ref;
+};
+
+/*
+ * One command of the push that req asks for; to be asked for each of them when
+ * the verdict on req says reads_push. A file without [git] rules for the host
+ * and port says of it what it says of req.
+ */
+struct verdict policy_judge_push(const struct policy_pair *pair,
+    const struct policy_request *req, const struct policy_command *cmd);
+
 /*
  * Does any rule of the policy (as narrowed by the ceiling) on host:port name
  * a credential? Then guest-supplied credential headers are stripped there,

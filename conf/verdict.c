@@ -36,6 +36,31 @@ scheme_name(enum scheme s)
 }
 
 const char *
+git_operation_name(enum git_operation op)
+{
+	switch (op) {
+	case GIT_CREATE:
+		return "create";
+	case GIT_UPDATE:
+		return "update";
+	case GIT_DELETE:
+		return "delete";
+	case GIT_FORCE:
+		return "force";
+	case GIT_OPERATION_NONE:
+	case GIT_OPERATIONS:
+		break;
+	}
+	return "-";
+}
+
+const char *
+verdict_section(const struct verdict *v)
+{
+	return v->is_git ? "git" : "allow";
+}
+
+const char *
 verdict_code(const struct verdict *v, char buf[48])
 {
 	const char *code = reason_code(v->reason);

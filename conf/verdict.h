@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/reason.h"
+#include "wire/git.h"
 
 /* Zeroed memory denies. Ordered: the larger is the wider. */
 enum action {
@@ -35,6 +36,16 @@ enum {
 	WIDEN_ENCODED_SLASH = 1 << 2,
 };
 
+/* What a command of a push does to a reference. Zeroed memory is no command. */
+enum git_operation {
+	GIT_OPERATION_NONE,
+	GIT_CREATE,
+	GIT_UPDATE, /* to what descends from what it was */
+	GIT_DELETE,
+	GIT_FORCE, /* an update of which that was not shown */
+	GIT_OPERATIONS
+};
+
 /* Longest name of a rule or of a credential, its NUL included. */
 #define RULE_NAME_SIZE 64
 /* Longest "file:line" we show, its NUL included. */
@@ -53,10 +64,22 @@ struct verdict {
 	enum tls_mode tls;
 	uint32_t widen;         /* WIDEN_ bits that hold */
 	const char *credential; /* to inject, "" for none */
+	bool is_git;            /* the rule is a [git] rule */
+	/*
+	 * A push whose commands have to be judged one by one
+	 * (policy_judge_push) before anything of it goes on.
+	 */
+	bool reads_push;
+	uint64_t
+	    max_push; /* bytes of a push that one command may be in, or 0 */
 };
 
 const char *action_name(enum action a);
 const char *scheme_name(enum scheme s);
+/* "create", "update", "delete", "force". */
+const char *git_operation_name(enum git_operation op);
+/* The kind of the deciding rule's section: "allow", "git", ... */
+const char *verdict_section(const struct verdict *v);
 /* "ceiling-no-rule": the code with its prefix. buf holds 48 bytes. */
 const char *verdict_code(const struct verdict *v, char buf[48]);
 

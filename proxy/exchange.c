@@ -272,6 +272,9 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 	/* Nobody can be asked yet. */
 	if (v->action == ACTION_ASK)
 		return REASON_ASK_TIMEOUT;
+	/* Nothing reads the commands of a push yet. */
+	if (v->reads_push)
+		return REASON_GIT_REF;
 	/* Of the broker one method is asked for: there must not be two. */
 	if (v->credential[0] != '\0' &&
 	    (x->front.scheme != SCHEME_HTTPS || x->as_method[0] != '\0'))

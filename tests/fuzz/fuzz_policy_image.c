@@ -25,6 +25,7 @@ mend_header(uint8_t *image, size_t size)
 
 	if (size < IMAGE_HEADER_BYTES)
 		return;
+	image[8] = IMAGE_VERSION;
 	for (unsigned int i = 0; i < 4; i++)
 		image[12 + i] = (uint8_t)(size >> (8 * i) & 0xff);
 	sum = image_header_sum(image);
@@ -68,6 +69,29 @@ ask(const struct policy_pair *pair)
 }
 
 static void
+ask_push(const struct policy_pair *pair)
+{
+	static const char *const refs[] = { "refs/heads/agent/x",
+		"refs/heads/main", "HEAD", "" };
+	struct policy_request req = { .host = "a.example.org",
+		.port = 443,
+		.method = span_of("POST"),
+		.path = span_of("/acme/tool/git-receive-pack") };
+
+	for (size_t i = 0; i < 4 * (size_t)GIT_OPERATIONS; i++) {
+		struct policy_command cmd = { (enum git_operation)(
+						  i % GIT_OPERATIONS),
+			span_of(refs[i / GIT_OPERATIONS]) };
+		struct verdict v = policy_judge_push(pair, &req, &cmd);
+
+		check_verdict(&v);
+		must(!v.reads_push || v.action == ACTION_DENY ||
+		    (i / GIT_OPERATIONS < 2 &&
+			cmd.operation != GIT_OPERATION_NONE));
+	}
+}
+
+static void
 ask_lists(const struct policy *p)
 {
 	struct policy_tcp tcp;
@@ -100,6 +124,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pair.policy = p;
 		pair.ceiling = p;
 		ask(&pair);
+		ask_push(&pair);
 		ask_lists(p);
 		policy_unref(p);
 	}

@@ -75,6 +75,28 @@ ask(const struct policy_pair *pair, const char *host, uint16_t port,
 	return v;
 }
 
+/* What a push may do is never more than asking for it. */
+static void
+ask_push(const struct policy_pair *pair, const char *host)
+{
+	struct policy_request req = { .host = host,
+		.port = 443,
+		.method = span_of("POST"),
+		.path = span_of("/acme/tool/git-receive-pack") };
+	struct verdict whole = policy_judge_request(pair, &req);
+
+	for (int op = 0; op < GIT_OPERATIONS; op++) {
+		struct policy_command cmd = { (enum git_operation)op,
+			span_of("refs/heads/agent/x") };
+		struct verdict v = policy_judge_push(pair, &req, &cmd);
+
+		check_verdict(&v);
+		must(v.action <= whole.action);
+		must(!whole.reads_push || op != GIT_OPERATION_NONE ||
+		    v.action == ACTION_DENY);
+	}
+}
+
 static void
 ask_all(struct policy *p, const struct policy *empty)
 {
@@ -85,6 +107,8 @@ ask_all(struct policy *p, const struct policy *empty)
 	struct policy_pair alone = { p, NULL }, both = { p, empty };
 	struct policy_pair same = { p, p };
 
+	for (size_t i = 0; i < 5; i++)
+		ask_push(&same, hosts[i]);
 	for (size_t i = 0; i < 5 * 4 * 3; i++) {
 		const char *host = hosts[i % 5], *path = paths[i / 5 % 4];
 		uint16_t port = ports[i / 20];

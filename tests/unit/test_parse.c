@@ -97,8 +97,6 @@ keys_and_sections_are_known_or_refused(void **state)
 		    "t.ini:5: max-download is not supported" },
 		{ "... rate", ALLOW "rate = 100/minute\n",
 		    "t.ini:5: rate is not supported" },
-		{ "... [git]", ALLOW "[git widget]\nrepo = x\n",
-		    "t.ini:5: [git] is not supported" },
 		{ "... [ask]", ALLOW "[ask b]\nhost = b.example.org\n",
 		    "t.ini:5: [ask] is not supported" },
 	};

@@ -1,0 +1,48 @@
+/*
+ * What decide.c and decide_git.c share. For nobody else.
+ */
+#ifndef TAPWARD_CONF_DECIDE_PRIVATE_H
+#define TAPWARD_CONF_DECIDE_PRIVATE_H
+
+#include "conf/image.h"
+
+struct question {
+	const char *host;
+	uint16_t port;
+	const struct policy_request *req; /* NULL: the connection only */
+	const struct policy_command *cmd; /* NULL: the request, not its body */
+	bool may_be_push;                 /* however it is read */
+};
+
+/* Rules by what they judge: [allow] and [ask] requests, [git] git's. */
+enum { TALLY_PLAIN, TALLY_GIT, TALLY_KINDS };
+
+/* What one file's rules make of a question. Rules by number, or none. */
+struct tally {
+	bool is_unsound;
+	uint32_t rules; /* looked at */
+	size_t steps;
+	uint32_t deny;
+	uint32_t ask[TALLY_KINDS];
+	uint32_t allow[TALLY_KINDS];
+	const char *credential[TALLY_KINDS];
+	uint32_t near; /* rule that missed by the least */
+	enum reason near_reason;
+	/*
+	 * A push, and the file has [git] rules for its host and port: they
+	 * alone say whether it may be.
+	 */
+	bool is_git_push;
+};
+
+/* Pattern i of a run; an unsound one is empty, which matches nothing. */
+struct span decide_pattern_at(const struct policy *p,
+    const struct image_run *run, uint32_t i);
+/* Counts the cost of matching; false when it is too much. */
+bool decide_can_afford(struct tally *t, struct span pattern, size_t text_len);
+
+/* Why a [git] rule does not match q->req; REASON_NONE when it does. */
+enum reason decide_git_miss(const struct policy *p, const struct image_rule *r,
+    const struct question *q, struct tally *t);
+
+#endif
