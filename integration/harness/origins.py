@@ -104,6 +104,8 @@ class RawOrigin:
         record = bytearray()
         self.seen.append(record)
         try:
+            # Else what is written byte by byte waits to be sent together.
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.handler(peer, record)
         except OSError:
             pass
