@@ -51,6 +51,7 @@ gate_limits_encode(struct wr *w, const struct message_gate_limits *m)
 	wr_u32(w, m->idle_origins);
 	wr_u32(w, m->decode_memory_bytes);
 	wr_u32(w, m->decode_ratio);
+	wr_u32(w, m->sign_memory_bytes);
 }
 
 static uint32_t
@@ -83,6 +84,7 @@ gate_limits_decode(struct rd *r, struct message_gate_limits *ret)
 	ret->idle_origins = gate_limit(r);
 	ret->decode_memory_bytes = gate_limit(r);
 	ret->decode_ratio = gate_limit(r);
+	ret->sign_memory_bytes = gate_limit(r);
 }
 
 void

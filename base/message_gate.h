@@ -57,6 +57,7 @@ struct message_gate_limits {
 	uint32_t idle_origins;
 	uint32_t decode_memory_bytes; /* of all answers that are decoded */
 	uint32_t decode_ratio;        /* bytes that a coded one may make */
+	uint32_t sign_memory_bytes;   /* bodies held until they are signed */
 };
 
 struct message_gate_start {

@@ -47,6 +47,8 @@ message_lease_request_encode(struct wr *w,
 	if (m->has_query)
 		wr_span16(w, m->query);
 	field_bool_write(w, m->is_websocket);
+	wr_str16(w, m->region);
+	wr_str16(w, m->service);
 }
 
 int
@@ -64,7 +66,9 @@ message_lease_request_decode(struct rd *r, struct message_lease_request *ret)
 	if (m.has_query)
 		m.query = rd_str16(r, LEASE_QUERY_MAX_BYTES);
 	m.is_websocket = field_bool(r);
-	if (m.port == 0)
+	field_printable(r, m.region, sizeof(m.region));
+	field_printable(r, m.service, sizeof(m.service));
+	if (m.port == 0 || (m.region[0] == '\0') != (m.service[0] == '\0'))
 		rd_fail(r);
 	if (rd_ok(r))
 		*ret = m;

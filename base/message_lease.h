@@ -22,12 +22,18 @@ enum lease_apply {
 	LEASE_APPLY_BASIC,  /* Authorization: Basic base64(USER:VALUE) */
 	LEASE_APPLY_RAW,    /* Authorization: VALUE */
 	LEASE_APPLY_HEADER, /* NAME: VALUE */
+	/*
+	 * VALUE is a key of one day, region and service, by which the request
+	 * is signed anew: "KEYID DATE REGION SERVICE HEX", perhaps " TOKEN".
+	 */
+	LEASE_APPLY_SIGV4,
 	LEASE_APPLY_COUNT
 };
 
 #define LEASE_FIELD_NAME_SIZE 64
 #define LEASE_USER_SIZE 128
 #define LEASE_STRIP_MAX 16
+#define LEASE_WORD_SIZE 64
 
 struct message_lease_request {
 	char credential[CREDENTIAL_NAME_SIZE];
@@ -39,6 +45,9 @@ struct message_lease_request {
 	bool has_query;
 	struct span query; /* what a rule's `query` is judged by */
 	bool is_websocket; /* it opens one */
+	/* what the guest has signed it for; "": it has no AWS signature */
+	char region[LEASE_WORD_SIZE];
+	char service[LEASE_WORD_SIZE];
 };
 #define LEASE_PATH_MAX_BYTES 8192
 #define LEASE_QUERY_MAX_BYTES 4096

@@ -31,6 +31,7 @@ hostconf_gate_limits(const struct hostconf *c)
 		.idle_origins = u32(c, LIMIT_IDLE_ORIGINS),
 		.decode_memory_bytes = u32(c, LIMIT_DECODE_MEMORY),
 		.decode_ratio = u32(c, LIMIT_DECODE_RATIO),
+		.sign_memory_bytes = u32(c, LIMIT_SIGN_MEMORY),
 	};
 }
 

@@ -61,6 +61,10 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	[LIMIT_DECODE_RATIO] = { "decode-ratio", UNIT_COUNT, 1100, 10, 100000,
 	    "bytes that one coded byte of an answer may make: deflate makes "
 	    "at most 1,032, and more is a bomb; each costs 3 ns" },
+	[LIMIT_SIGN_MEMORY] = { "sign-memory", UNIT_BYTES, 32 * MIB, 4 * MIB,
+	    GIB,
+	    "bodies that are held until they are signed for AWS: two of "
+	    "DynamoDB's largest, five of Lambda's" },
 	[LIMIT_DIALS] = { "dials", UNIT_COUNT, 64, 1, 4096,
 	    "dials at once of one sandbox, so that one cannot hold up the "
 	    "dialler for others" },

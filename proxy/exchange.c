@@ -25,6 +25,9 @@ static const struct exchange_step {
 	    TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) |
 		TO(EXCHANGE_OVER) },
 	[EXCHANGE_LEASE] = { "lease",
+	    TO(EXCHANGE_SIGN) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) |
+		TO(EXCHANGE_OVER) },
+	[EXCHANGE_SIGN] = { "sign",
 	    TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
 	[EXCHANGE_CONNECT] = { "connect",
 	    TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
@@ -56,6 +59,7 @@ on_buried(struct grave *grave)
 
 	buf_done(&x->head);
 	buf_done(&x->authorization);
+	exchange_sign_free(x);
 	exchange_tunnel_free(x->tunnel);
 	sieve_done(&x->sieve);
 	secret_done(&x->pair_line);
@@ -176,6 +180,17 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		exchange_refuse_for(x, REASON_TIMEOUT, "");
 }
 
+static void
+on_kick(evutil_socket_t fd, short what, void *arg)
+{
+	struct exchange *x = arg;
+
+	if (x->state == EXCHANGE_SIGN || x->up_fault != NULL)
+		exchange_sign_on_kick(x);
+	else
+		exchange_search_on_kick(fd, what, arg);
+}
+
 /* --- from the request to the origin --- */
 
 static int
@@ -216,8 +231,7 @@ make(const struct exchange_front *front, const struct http_request *req,
 	x->started_ms = x->alive_ms = clock_mono_ms();
 	rc = event_assign(&x->timer, x->gate->base, -1, 0, on_timer, x);
 	assert(rc == 0);
-	rc = event_assign(&x->kick, x->gate->base, -1, 0,
-	    exchange_search_on_kick, x);
+	rc = event_assign(&x->kick, x->gate->base, -1, 0, on_kick, x);
 	assert(rc == 0);
 	w = wr_init(x->method, sizeof(x->method) - 1);
 	wr_bytes(&w, req->method.ptr,
@@ -317,7 +331,9 @@ begin(struct exchange *x, const struct http_request *req)
 	}
 	x->has_credential = v.credential[0] != '\0' &&
 	    inject_method_may_carry(req->known_method);
-	rc = exchange_write_head(x, req);
+	rc = exchange_sign_begin(x, req);
+	if (rc == 0)
+		rc = exchange_write_head(x, req);
 	if (rc != 0) {
 		exchange_refuse_for(x, REASON_BAD_REQUEST,
 		    rc == -ENOMEM ? "out of memory" : "it cannot be rewritten");
@@ -366,6 +382,7 @@ exchange_open(struct exchange *x)
 		.length = x->length,
 		.takes_trailers = x->takes_trailers,
 		.is_websocket = x->is_websocket,
+		.is_target_secret = x->head.is_secret,
 	};
 
 	if (x->has_credential && !put_in(x, &r)) {
@@ -381,7 +398,9 @@ exchange_open(struct exchange *x)
 	}
 	exchange_enter(x, EXCHANGE_OPEN);
 	exchange_alive(x);
-	if (x->is_up_whole)
+	if (exchange_holds_body(x))
+		exchange_sign_open(x);
+	else if (x->is_up_whole)
 		origin_send_end(x->origin);
 	else
 		x->ops->want_body(x->arg);
@@ -437,6 +456,14 @@ on_lease(enum reason reason, struct injection *in, void *arg)
 	}
 	x->revocations = pool_revocations(x->gate);
 	injection_set(&x->injection, in);
+	if (exchange_is_signed(x)) {
+		exchange_strip_head(x, &in->lease);
+		exchange_sign(x);
+		return;
+	}
+	/* Its guest took it for one that is signed. */
+	if (x->resign != NULL)
+		exchange_strip_range(x);
 	if (injection_pair_line(in, buf_span(&x->authorization),
 		&x->pair_line) != 0) {
 		exchange_refuse_for(x, REASON_CREDENTIAL_UNAVAILABLE,
@@ -468,6 +495,7 @@ ask_lease(struct exchange *x)
 	memcpy(req.credential, x->verdict.credential, sizeof(req.credential));
 	memcpy(req.host, x->host, sizeof(req.host));
 	memcpy(req.method, x->method, sizeof(req.method));
+	exchange_sign_ask(x, &req);
 	exchange_enter(x, EXCHANGE_LEASE);
 	wait = lease_get(x->gate, &req, on_lease, x, &is_done);
 	/* When it is done, x may be over: the answer came from inside. */
@@ -483,7 +511,8 @@ ask_lease(struct exchange *x)
 bool
 exchange_wants_body(const struct exchange *x)
 {
-	return x->state == EXCHANGE_OPEN && !x->is_up_whole;
+	return (x->state == EXCHANGE_OPEN || x->state == EXCHANGE_SIGN) &&
+	    !x->is_up_whole;
 }
 
 size_t
@@ -493,6 +522,8 @@ exchange_up(struct exchange *x, struct span data)
 
 	assert(exchange_wants_body(x));
 	exchange_alive(x);
+	if (exchange_holds_body(x))
+		return exchange_sign_up(x, data);
 	taken = origin_send_body(x->origin, data);
 	x->up += taken;
 	x->is_up_begun = x->is_up_begun || taken > 0;
@@ -514,14 +545,18 @@ void
 exchange_up_end(struct exchange *x)
 {
 	x->is_up_whole = true;
-	if (x->state == EXCHANGE_OPEN)
+	if (exchange_holds_body(x))
+		exchange_sign_up_end(x);
+	else if (x->state == EXCHANGE_OPEN)
 		origin_send_end(x->origin);
 }
 
 void
 exchange_origin_room(struct exchange *x)
 {
-	if (exchange_wants_body(x))
+	if (x->state == EXCHANGE_OPEN && exchange_holds_body(x))
+		exchange_sign_room(x);
+	else if (exchange_wants_body(x))
 		x->ops->resume_body(x->arg);
 }
 

@@ -9,8 +9,9 @@
  * buried (proxy/pool.h), so that none of them is left with freed memory.
  *
  * States: JUDGE, GRANTS (the broker has not yet said what a guest may not
- * bring), LEASE (asks the broker), CONNECT (dials, TLS), OPEN (head sent;
- * bodies go both ways), OVER. exchange_enter() is the only writer.
+ * bring), LEASE (asks the broker), SIGN (the body is gathered, since what is to
+ * be signed hangs on it), CONNECT (dials, TLS), OPEN (head sent; bodies go both
+ * ways), OVER. exchange_enter() is the only writer.
  */
 #ifndef TAPWARD_PROXY_EXCHANGE_H
 #define TAPWARD_PROXY_EXCHANGE_H

@@ -12,12 +12,14 @@
 #include "proxy/exchange.h"
 #include "proxy/lease.h"
 #include "proxy/pool.h"
+#include "proxy/resign.h"
 #include "proxy/sieve.h"
 
 enum exchange_state {
 	EXCHANGE_JUDGE,
 	EXCHANGE_GRANTS,
 	EXCHANGE_LEASE,
+	EXCHANGE_SIGN,
 	EXCHANGE_CONNECT,
 	EXCHANGE_OPEN,
 	EXCHANGE_OVER,
@@ -61,6 +63,13 @@ struct exchange {
 	struct buf authorization; /* the guest's own, if it may be a pair */
 	bool is_up_whole;
 	bool is_up_begun; /* something of the body is gone: it is not kept */
+
+	/* signed by the guest for AWS (exchange_sign.c) */
+	struct resign *resign; /* NULL: it is not */
+	size_t sign_bytes;     /* of limits.sign_memory_bytes */
+	bool is_held;          /* its body is, until it is whole and signed */
+	const char *up_fault;  /* what is wrong with the body; or NULL */
+	bool is_up_large;      /* that is what is wrong */
 
 	/* the way to the origin */
 	bool has_credential; /* one is put in, and looked for in the answer */
@@ -143,6 +152,36 @@ enum reason exchange_check_override(struct exchange *x,
     const struct http_request *req, const char **ret_detail);
 struct verdict exchange_judge(const struct exchange *x);
 void exchange_keep_verdict(struct exchange *x, const struct verdict *v);
+
+/* Takes out what a new signature replaces: the old one, and dates. */
+void exchange_strip_signed(struct exchange *x);
+/* Takes out what asks for a part of an answer. */
+void exchange_strip_range(struct exchange *x);
+/* The fields of x->head; borrows from it. */
+void exchange_head_fields(const struct exchange *x, struct http_fields *ret);
+/* Another query in x->head, which holds a secret then. 0 or -errno. */
+int exchange_set_query(struct exchange *x, struct span query);
+
+/* --- exchange_sign.c --- */
+/* Reads the guest's signature, if it has one. 0 or -ENOMEM. */
+int exchange_sign_begin(struct exchange *x, const struct http_request *req);
+void exchange_sign_free(struct exchange *x);
+/* For the broker: what it is signed for. */
+void exchange_sign_ask(const struct exchange *x,
+    struct message_lease_request *req);
+/* Its lease is a key to sign with. */
+bool exchange_is_signed(const struct exchange *x);
+/* The lease is there: checks, waits for the body if need be, and goes on. */
+void exchange_sign(struct exchange *x);
+/* What the guest's half brought about is told in a turn of its own. */
+void exchange_sign_on_kick(struct exchange *x);
+/* Is the body, or a chunk of it, held here? Then exchange_up() and so on: */
+bool exchange_holds_body(const struct exchange *x);
+size_t exchange_sign_up(struct exchange *x, struct span data);
+void exchange_sign_up_end(struct exchange *x);
+void exchange_sign_room(struct exchange *x);
+/* The head was sent. */
+void exchange_sign_open(struct exchange *x);
 
 /* --- exchange_search.c --- */
 /* Of a name, a value or a reason phrase, whole: a form of it is in there. */

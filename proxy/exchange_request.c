@@ -149,6 +149,24 @@ is_for_the_scan(struct span name)
 }
 
 static bool
+is_range(struct span name)
+{
+	return http_name_aliases(name, span_of("range")) ||
+	    http_name_aliases(name, span_of("if-range"));
+}
+
+/*
+ * S3 is asked for large objects in parts. What is secret in a request to it is
+ * in no object.
+ */
+static bool
+keeps_range(const struct exchange *x)
+{
+	return x->resign != NULL && x->resign->status == SIGV4_OK &&
+	    strcmp(x->resign->guest.scope.service, "s3") == 0;
+}
+
+static bool
 goes_on(const struct exchange *x, const struct http_request *req,
     struct span name, bool strips)
 {
@@ -158,6 +176,8 @@ goes_on(const struct exchange *x, const struct http_request *req,
 		return false;
 	if (websocket_is_field(name) && !exchange_tunnel_passes(x, name))
 		return false;
+	if (is_range(name) && keeps_range(x))
+		return true;
 	return !(x->has_credential && is_for_the_scan(name));
 }
 
@@ -313,4 +333,84 @@ void
 exchange_strip_head(struct exchange *x, const struct message_lease *l)
 {
 	strip_head(x, strips_for_lease, l);
+}
+
+static bool
+strips_signed(const struct exchange *x, const struct message_lease *l,
+    struct span name)
+{
+	static const struct span names[] = { SPAN("authorization"),
+		SPAN("date"), SPAN("x-amz-date"),
+		SPAN("x-amz-security-token") };
+
+	(void)x;
+	(void)l;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (http_name_aliases(name, names[i]))
+			return true;
+	return false;
+}
+
+void
+exchange_strip_signed(struct exchange *x)
+{
+	strip_head(x, strips_signed, NULL);
+}
+
+static bool
+strips_range(const struct exchange *x, const struct message_lease *l,
+    struct span name)
+{
+	(void)x;
+	(void)l;
+	return is_range(name);
+}
+
+void
+exchange_strip_range(struct exchange *x)
+{
+	strip_head(x, strips_range, NULL);
+}
+
+void
+exchange_head_fields(const struct exchange *x, struct http_fields *ret)
+{
+	struct span all = buf_span(&x->head);
+
+	ret->count = 0;
+	for (size_t at = line_len(all); at < all.len;) {
+		struct span line = { all.ptr + at, all.len - at }, name;
+
+		line.len = line_len(line);
+		at += line.len;
+		name = name_of(line);
+		if (ret->count < HTTP_FIELDS_MAX)
+			ret->at[ret->count++] = (struct http_field){ name,
+				token_trim(
+				    (struct span){ line.ptr + name.len + 1,
+					line.len - name.len - 3 }) };
+	}
+}
+
+int
+exchange_set_query(struct exchange *x, struct span query)
+{
+	struct buf head = { .is_secret = true };
+	struct span rest = buf_span(&x->head);
+	size_t skip = line_len(rest);
+	struct wr w = buf_write(&head,
+	    rest.len + strlen(x->method) + x->path.len + query.len + 32);
+	int rc;
+
+	http_write_request_line(&w, span_of(x->method), x->path, query.len > 0,
+	    query);
+	wr_bytes(&w, rest.ptr + skip, rest.len - skip);
+	rc = buf_write_end(&head, &w);
+	if (rc != 0) {
+		buf_done(&head);
+		return rc;
+	}
+	buf_done(&x->head);
+	x->head = head;
+	return 0;
 }

@@ -57,6 +57,7 @@ struct gate {
 
 	struct injections leases;    /* kept, or in use by some exchange */
 	struct decode_budget decode; /* of answers that are looked into */
+	size_t sign_bytes; /* held to be signed; limits.sign_memory_bytes */
 
 	struct dial_port *dialler;
 	struct lease_port *broker;

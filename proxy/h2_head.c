@@ -172,13 +172,15 @@ h2_nv_request(struct h2_nv *nv, const struct origin_request *r,
 	h2_nv_add(nv, span_of(":method"), method);
 	h2_nv_text(nv, ":scheme", scheme == SCHEME_HTTP ? "http" : "https");
 	h2_nv_add(nv, span_of(":authority"), split(host).value);
-	h2_nv_add(nv, span_of(":path"), token_cut(&start, ' '));
+	add(nv, span_of(":path"), token_cut(&start, ' '),
+	    r->is_target_secret ? NGHTTP2_NV_FLAG_NO_INDEX
+				: NGHTTP2_NV_FLAG_NONE);
 	while (rest.len > 0) {
 		struct http_field f = split(take_line(&rest));
 
 		h2_nv_add(nv, f.name, f.value);
 	}
-	if (line.len > 0) {
+	while (line.len > 0) {
 		struct http_field f = split(take_line(&line));
 
 		add(nv, f.name, f.value, NGHTTP2_NV_FLAG_NO_INDEX);

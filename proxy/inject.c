@@ -217,6 +217,7 @@ write_value(struct wr *w, const struct message_lease *lease)
 		return write_basic(w, span_of(lease->user), value);
 	case LEASE_APPLY_RAW:
 	case LEASE_APPLY_HEADER:
+	case LEASE_APPLY_SIGV4:
 	case LEASE_APPLY_COUNT:
 		break;
 	}
@@ -263,8 +264,12 @@ make_line(struct injection *in)
 {
 	AUTO_SECRET struct secret room = SECRET_NONE;
 	struct wr w;
-	int rc = line_begin(&room, &w, &in->lease);
+	int rc;
 
+	/* Each request has lines of its own (proxy/resign.h). */
+	if (in->lease.apply == LEASE_APPLY_SIGV4)
+		return 0;
+	rc = line_begin(&room, &w, &in->lease);
 	if (rc == 0)
 		rc = write_value(&w, &in->lease);
 	return rc == 0 ? line_end(&room, &w, &in->line) : rc;
@@ -379,6 +384,18 @@ is_sent_in_basic(const struct message_lease *lease)
 		lease->placeholder[0] != '\0');
 }
 
+/* The key is not sent, but must not be seen; the token behind it is. */
+static void
+add_signing_key(struct secrets *s, struct span value)
+{
+	struct span part = { NULL, 0 };
+
+	for (int i = 0; i < 5; i++)
+		part = token_cut(&value, ' ');
+	add_secret(s, part, false);
+	add_secret(s, value, false);
+}
+
 /*
  * Whoever echoes a field may leave its scheme out, whoever reads Basic has
  * decoded it, and cookies are told one by one: so what is looked for is what is
@@ -394,7 +411,11 @@ make_forms(struct injection *in)
 	bool has_rest = rest.len >= SCAN_SECRET_MIN_BYTES;
 	int rc = 0;
 
-	add_secret(&s, has_rest ? rest : value, is_sent_in_basic(&in->lease));
+	if (in->lease.apply == LEASE_APPLY_SIGV4)
+		add_signing_key(&s, value);
+	else
+		add_secret(&s, has_rest ? rest : value,
+		    is_sent_in_basic(&in->lease));
 	if (span_is_case(scheme, "Basic"))
 		rc = take_pair(rest, &pair);
 	if (pair.len > 0)

@@ -44,6 +44,7 @@ tapward_library(tapward_inspect
 		exchange_connect.c
 		exchange_request.c
 		exchange_search.c
+		exchange_sign.c
 		exchange_tunnel.c
 		h1_guest.c
 		h1_guest_answer.c
@@ -66,6 +67,8 @@ tapward_library(tapward_inspect
 		origin_send.c
 		origin_tunnel.c
 		pool.c
+		resign.c
+		resign_mint.c
 		stream.c
 		stream_bio.c
 		tls_ca.c
@@ -74,8 +77,8 @@ tapward_library(tapward_inspect
 		tls_leaf.c
 		tls_origin.c
 		websocket_scan.c
-	LINK tapward_grants tapward_inject tapward_sieve tapward_roots
-		tapward_x509 tapward_conf tapward_wire tapward_base
+	LINK tapward_grants tapward_inject tapward_sieve tapward_sigv4
+		tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
 		PkgConfig::NGHTTP2)
 
@@ -109,7 +112,7 @@ foreach(module decode scan sieve)
 endforeach()
 tapward_fuzz_target(scan LINK tapward_say)
 
-foreach(module blocks buf deny exchange exchange_ends grants h2_ends h2_floods
+foreach(module blocks buf deny exchange exchange_ends exchange_sign grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool
 		smuggling tls trailers tunnel tunnel_ends tunnel_scan
 		websocket_scan)

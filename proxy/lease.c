@@ -31,6 +31,8 @@ struct lease_key {
 	char host[HOST_NAME_SIZE];
 	uint16_t port;
 	uint8_t scheme;
+	char region[LEASE_WORD_SIZE]; /* a key to sign with is of one each */
+	char service[LEASE_WORD_SIZE];
 };
 
 struct kept {
@@ -73,7 +75,8 @@ key_equals(const struct lease_key *a, const struct lease_key *b)
 {
 	return strcmp(a->credential, b->credential) == 0 &&
 	    strcmp(a->host, b->host) == 0 && a->port == b->port &&
-	    a->scheme == b->scheme;
+	    a->scheme == b->scheme && strcmp(a->region, b->region) == 0 &&
+	    strcmp(a->service, b->service) == 0;
 }
 
 static void
@@ -243,6 +246,8 @@ key_of(const struct message_lease_request *req)
 
 	memcpy(key.credential, req->credential, sizeof(key.credential));
 	memcpy(key.host, req->host, sizeof(key.host));
+	memcpy(key.region, req->region, sizeof(key.region));
+	memcpy(key.service, req->service, sizeof(key.service));
 	return key;
 }
 

@@ -59,8 +59,8 @@ void origin_adopt(struct origin *o, struct exchange *x);
 
 /*
  * Sends the head: head is the canonical one without framing and final empty
- * line; the line of the credential, if any, goes behind it, and is wiped when
- * it has gone. framing and length say what follows. What is sent in one turn of
+ * line; lines of the credential, if any, go behind it, and are wiped when they
+ * have gone. framing and length say what follows. What is sent in one turn of
  * the loop goes out together at its end. 0 or -ENOMEM.
  */
 struct origin_request {
@@ -70,8 +70,9 @@ struct origin_request {
 	enum http_method method;
 	enum http_framing framing;
 	uint64_t length;
-	bool takes_trailers; /* the guest said so, and the origin is told */
-	bool is_websocket;   /* asks for a tunnel */
+	bool takes_trailers;   /* the guest said so, and the origin is told */
+	bool is_websocket;     /* asks for a tunnel */
+	bool is_target_secret; /* something of it is in the request line */
 };
 int origin_send_head(struct origin *o, const struct origin_request *r);
 /* Body bytes; returns how many were taken. */

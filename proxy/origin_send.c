@@ -51,7 +51,7 @@ write_framing(struct buf *out, const struct origin_request *r)
 int
 origin_send_head(struct origin *o, const struct origin_request *r)
 {
-	bool has_credential = r->credential_line.len > 0;
+	bool has_credential = r->credential != NULL;
 	int rc;
 
 	assert(o->state == ORIGIN_READY && o->out.len == 0);

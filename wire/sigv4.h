@@ -116,6 +116,14 @@ enum sigv4_status sigv4_canonical(struct wr *w, const struct sigv4_subject *s);
  */
 int sigv4_derive(struct span secret, const struct sigv4_scope *scope,
     uint8_t ret_key[DIGEST_BYTES]);
+/*
+ * The secret that goes with the key id of a placeholder. It is none: whoever
+ * knows the one knows the other, so that a guest's signature can be checked
+ * where only its key id is known. 0 or -EIO.
+ */
+#define SIGV4_PLACEHOLDER_SIZE 41 /* 40 characters, as those of AWS */
+int sigv4_placeholder_secret(const char *key_id,
+    char ret[SIGV4_PLACEHOLDER_SIZE]);
 /* The signature of a canonical request. 0 or -EIO. */
 int sigv4_sign(const uint8_t key[DIGEST_BYTES], const struct sigv4_scope *scope,
     const char *time, struct span canonical, char ret[DIGEST_HEX_SIZE]);

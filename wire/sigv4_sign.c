@@ -202,6 +202,22 @@ sigv4_sign_chunk(const uint8_t key[DIGEST_BYTES],
 	return sign_text(key, &w, ret);
 }
 
+int
+sigv4_placeholder_secret(const char *key_id, char ret[SIGV4_PLACEHOLDER_SIZE])
+{
+	uint8_t mac[DIGEST_BYTES];
+	char hex[DIGEST_HEX_SIZE];
+	int rc =
+	    digest_hmac(span_of("tapward placeholder"), span_of(key_id), mac);
+
+	if (rc != 0)
+		return rc;
+	digest_hex(mac, hex);
+	memcpy(ret, hex, SIGV4_PLACEHOLDER_SIZE - 1);
+	ret[SIGV4_PLACEHOLDER_SIZE - 1] = '\0';
+	return 0;
+}
+
 /* "size;chunk-signature=..." without its CRLF. */
 static bool
 read_line(struct span line, size_t max, struct sigv4_chunk *c)

@@ -407,6 +407,7 @@ set_limits(struct gate *g)
 		.large_bytes = 1 << 20,
 		.idle_origins = 64,
 		.decode_memory_bytes = 1 << 20,
+		.sign_memory_bytes = 4 << 20,
 		.decode_ratio = 1100 };
 	g->net = (struct message_gate_net){ .guest_ip = INADDR_LOOPBACK,
 		.gateway_ip = INADDR_LOOPBACK,

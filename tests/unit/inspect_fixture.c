@@ -363,6 +363,7 @@ fix_new(const char *policy_text)
 		.large_bytes = 1 << 20,
 		.idle_origins = 64,
 		.decode_memory_bytes = 8 << 20,
+		.sign_memory_bytes = 4 << 20,
 		.decode_ratio = 1100,
 	};
 	f->gate.decode =

@@ -157,6 +157,7 @@ start(struct stage *s, int ca)
 		    .large_bytes = 1 << 20,
 		    .idle_origins = 64,
 		    .decode_memory_bytes = 1,
+		    .sign_memory_bytes = 4 << 20,
 		    .decode_ratio = 1 } };
 	struct gate_start_fds fds = { .ca = ca,
 		.roots = -1,
