@@ -130,11 +130,13 @@ cmd_exec(const struct cli *cli, int argc, char **argv)
 }
 
 static int
-copy(const struct cli *cli, const char *name, const struct copy *c)
+copy(const struct cli *cli, const char *name, struct copy *c)
 {
 	struct session *s = NULL;
-	int rc = open_ready(cli, name, &s);
+	int rc = copy_check(c);
 
+	if (rc == 0)
+		rc = open_ready(cli, name, &s);
 	if (rc != 0)
 		return rc;
 	rc = c->is_upload ? copy_up(s, c) : copy_down(s, c);
@@ -148,17 +150,22 @@ cmd_copy(const struct cli *cli, int argc, char **argv, bool is_upload)
 	static const struct option options[] = {
 		{ "merge", no_argument, NULL, 'm' },
 		{ "user", required_argument, NULL, 'u' },
+		{ "git", no_argument, NULL, 'g' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct copy c = { .is_upload = is_upload };
+	struct copy c = COPY_NONE;
 	const char *verb = is_upload ? "put" : "get";
-	int opt;
+	int opt, rc;
+
+	c.is_upload = is_upload;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'm')
 			c.merge = true;
 		else if (opt == 'u')
 			c.user = optarg;
+		else if (opt == 'g' && is_upload)
+			c.is_git = true;
 		else
 			return cli_usage(verb, "see tapward(1)");
 	}
@@ -166,7 +173,9 @@ cmd_copy(const struct cli *cli, int argc, char **argv, bool is_upload)
 		return cli_usage(verb, "name a sandbox, then from and to");
 	c.from = argv[optind + 1];
 	c.to = argv[optind + 2];
-	return copy(cli, argv[optind], &c);
+	rc = copy(cli, argv[optind], &c);
+	copy_done(&c);
+	return rc;
 }
 
 int

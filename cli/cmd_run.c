@@ -16,6 +16,7 @@
 #include "cli/copy.h"
 #include "cli/create.h"
 #include "cli/guest.h"
+#include "cli/new_file.h"
 #include "cli/output.h"
 #include "cli/refusals.h"
 
@@ -28,15 +29,18 @@ struct run_options {
 	struct command_options command;
 	struct copy copies[COPIES_MAX]; /* both ways */
 	size_t copy_count;
-	bool keeps; /* the sandbox goes on */
-	bool json;  /* one object instead of the command's own output */
+	bool is_git;       /* folders go up as git sees them */
+	const char *patch; /* what was changed of the one, into this file */
+	bool keeps;        /* the sandbox goes on */
+	bool json;         /* one object instead of the command's own output */
 	char **argv;
 };
 
 /* One run while it goes on. */
 struct run {
 	const struct cli *cli;
-	const struct run_options *o;
+	struct run_options *o;
+	const struct copy *patched; /* of which a patch is made; or NULL */
 	char name[SANDBOX_NAME_SIZE];
 	int hold_fd; /* closed: the sandbox ends */
 	struct reply about;
@@ -132,7 +136,7 @@ copy_all(struct run *r, bool is_upload)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < r->o->copy_count; i++) {
-		const struct copy *c = &r->o->copies[i];
+		struct copy *c = &r->o->copies[i];
 
 		if (c->is_upload == is_upload)
 			rc = is_upload ? copy_up(r->session, c)
@@ -205,8 +209,54 @@ end_sandbox(struct run *r)
 	fd_close(&r->hold_fd);
 }
 
+/* What can be told before anything is started. */
 static int
-run(const struct cli *cli, const struct run_options *o)
+check(struct run *r)
+{
+	struct run_options *o = r->o;
+	struct err err = { "" };
+	int rc = o->patch == NULL ? 0 : new_file_check(o->patch, &err);
+
+	if (rc != 0)
+		return cli_fail(&err, GUEST_STATUS_OURS);
+	for (size_t i = 0; i < o->copy_count; i++) {
+		struct copy *c = &o->copies[i];
+
+		c->is_git = o->is_git;
+		c->keeps = o->patch != NULL;
+		if (copy_check(c) != 0)
+			return GUEST_STATUS_OURS;
+		if (c->view == NULL)
+			continue;
+		if (o->guest.commit == NULL && *copy_commit(c) != '\0')
+			o->guest.commit = copy_commit(c);
+		if (r->patched != NULL && o->patch != NULL)
+			return cli_usage("run",
+			    "--patch is of one folder, and two go up");
+		r->patched = c;
+	}
+	return o->patch == NULL || r->patched != NULL
+	    ? 0
+	    : cli_usage("run",
+		  "--patch needs --git and a folder with --upload");
+}
+
+/* What comes back: files, then what was changed. */
+static int
+bring_back(struct run *r)
+{
+	int rc;
+
+	if (r->is_lost)
+		return 0;
+	rc = copy_all(r, false);
+	return rc == 0 && r->o->patch != NULL
+	    ? copy_patch(r->session, r->patched, r->o->patch)
+	    : rc;
+}
+
+static int
+run(const struct cli *cli, struct run_options *o)
 {
 	struct run r = {
 		.cli = cli,
@@ -220,10 +270,9 @@ run(const struct cli *cli, const struct run_options *o)
 
 	if (rc != 0)
 		return cli_fail(&err, GUEST_STATUS_OURS);
-	for (size_t i = 0; i < o->copy_count; i++)
-		if (copy_check(&o->copies[i]) != 0)
-			return GUEST_STATUS_OURS;
-	status = make_sandbox(&r);
+	status = check(&r);
+	if (status == 0)
+		status = make_sandbox(&r);
 	if (status == 0)
 		status = start(&r);
 	if (status == 0)
@@ -235,7 +284,7 @@ run(const struct cli *cli, const struct run_options *o)
 		    : GUEST_STATUS_OURS;
 	}
 	status = run_command(&r);
-	rc = r.is_lost ? 0 : copy_all(&r, false);
+	rc = bring_back(&r);
 	tell_refusals(&r);
 	print_result(&r);
 	end_sandbox(&r);
@@ -270,6 +319,12 @@ take_option(struct run_options *o, int opt)
 	case 'j':
 		o->json = true;
 		return true;
+	case 'g':
+		o->is_git = true;
+		return true;
+	case 'P':
+		o->patch = optarg;
+		return true;
 	default:
 		return guest_take_option(&o->guest, opt, optarg) ||
 		    command_take_option(&o->command, opt, optarg);
@@ -286,6 +341,8 @@ cmd_run(const struct cli *cli, int argc, char **argv)
 		{ "download", required_argument, NULL, 'd' },
 		{ "keep", no_argument, NULL, 'k' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "git", no_argument, NULL, 'g' },
+		{ "patch", required_argument, NULL, 'P' },
 		GUEST_OPTIONS,
 		COMMAND_OPTIONS,
 		{ NULL, 0, NULL, 0 },
@@ -305,6 +362,8 @@ cmd_run(const struct cli *cli, int argc, char **argv)
 	}
 	o.argv = argv + optind;
 	rc = run(cli, &o);
+	for (size_t i = 0; i < o.copy_count; i++)
+		copy_done(&o.copies[i]);
 	command_options_done(&o.command);
 	return rc;
 }

@@ -11,7 +11,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
+#include "cli/git_patch.h"
+#include "cli/git_run.h"
+#include "cli/git_view.h"
 #include "cli/guest.h"
+#include "cli/new_file.h"
 #include "vmm/archive.h"
 
 /* Where copies go that say no place. */
@@ -25,8 +30,10 @@ bool
 copy_parse(char *text, bool is_upload, struct copy *ret)
 {
 	char *colon = strchr(text, ':');
-	struct copy c = { .is_upload = is_upload, .from = text };
+	struct copy c = COPY_NONE;
 
+	c.is_upload = is_upload;
+	c.from = text;
 	if (colon != NULL) {
 		*colon = '\0';
 		c.to = colon + 1;
@@ -102,8 +109,22 @@ open_source(const struct copy *c, char path[FRAME_PATH_MAX + 1], int *ret_fd,
 	return rc;
 }
 
+/* How it is read: a folder of a repository by git's list. */
+static int
+narrow(struct copy *c, struct session_put *p, struct err *err)
+{
+	if (c->view == NULL)
+		return 0;
+	p->filter = git_view_filter;
+	p->filter_arg = c->view;
+	if (!c->keeps)
+		return 0;
+	p->copy_fd = &c->before_fd;
+	return git_file_new(&c->before_fd, err);
+}
+
 int
-copy_up(struct session *s, const struct copy *c)
+copy_up(struct session *s, struct copy *c)
 {
 	char path[FRAME_PATH_MAX + 1];
 	struct session_put p = { .path = path,
@@ -114,6 +135,8 @@ copy_up(struct session *s, const struct copy *c)
 	struct err err = { "" };
 	int rc = open_source(c, path, &p.from_fd, &err);
 
+	if (rc == 0)
+		rc = narrow(c, &p, &err);
 	if (rc == 0)
 		rc = session_put(s, &p, &end, &totals, &err);
 	if (rc != 0)
@@ -190,16 +213,60 @@ check_down(const struct copy *c, struct err *err)
 	return rc;
 }
 
-int
-copy_check(const struct copy *c)
+static void
+tell_nested(const struct copy *c)
+{
+	char text[ARCHIVE_PATH_TEXT_SIZE];
+	const struct span first = span_of(git_view_nested(c->view));
+
+	if (git_view_nested_count(c->view) == 0)
+		return;
+	(void)fprintf(stderr,
+	    "tapward: %s: %zu repositories in it are no part of it and were"
+	    " left out, such as %s\n",
+	    c->from, git_view_nested_count(c->view),
+	    log_quote(text, sizeof(text), first));
+}
+
+/* What is to go up: a folder, with is_git, as git sees it. */
+static int
+check_up(struct copy *c, struct err *err)
 {
 	AUTO_CLOSE int fd = -1;
 	char path[FRAME_PATH_MAX + 1];
+	struct stat st;
+	int rc = open_source(c, path, &fd, err);
+
+	if (rc != 0 || !c->is_git || fstat(fd, &st) == -1 ||
+	    !S_ISDIR(st.st_mode))
+		return rc;
+	rc = git_view_new(c->from, &c->view, err);
+	if (rc == 0)
+		tell_nested(c);
+	return rc;
+}
+
+int
+copy_check(struct copy *c)
+{
 	struct err err = { "" };
-	int rc = c->is_upload ? open_source(c, path, &fd, &err)
-			      : check_down(c, &err);
+	int rc = c->is_upload ? check_up(c, &err) : check_down(c, &err);
 
 	return rc == 0 ? 0 : cli_fail(&err, GUEST_STATUS_OURS);
+}
+
+void
+copy_done(struct copy *c)
+{
+	git_view_free(c->view);
+	c->view = NULL;
+	fd_close(&c->before_fd);
+}
+
+const char *
+copy_commit(const struct copy *c)
+{
+	return c->view == NULL ? "" : git_view_commit(c->view);
 }
 
 int
@@ -227,4 +294,60 @@ copy_down(struct session *s, const struct copy *c)
 	}
 	return rc == 0 ? told(&end, c->from)
 		       : cli_fail(&err, GUEST_STATUS_OURS);
+}
+
+static void
+tell_patch(const char *path, const struct git_patch_totals *t)
+{
+	if (t->links > 0)
+		(void)fprintf(stderr,
+		    "tapward: %s: %zu links that lead out of the folder are not"
+		    " in it\n",
+		    path, t->links);
+	if (t->files == 0)
+		(void)fprintf(stderr,
+		    "tapward: %s: nothing was changed; it is empty\n", path);
+}
+
+/* after_fd: what came back. */
+static int
+write_patch(const struct copy *c, int after_fd, const char *path,
+    struct err *err)
+{
+	struct git_patch_totals totals;
+	struct new_file out = { .fd = -1 };
+	int rc = new_file_open(path, &out, err);
+
+	if (rc == 0) {
+		const struct git_patch p = { .view = c->view,
+			.before_fd = c->before_fd,
+			.after_fd = after_fd,
+			.out_fd = out.fd };
+
+		rc = git_patch_make(&p, &totals, err);
+	}
+	if (rc == 0)
+		rc = new_file_keep(&out, err);
+	new_file_done(&out);
+	if (rc == 0)
+		tell_patch(path, &totals);
+	return rc == 0 ? 0 : err_wrap(err, rc, "the patch");
+}
+
+int
+copy_patch(struct session *s, const struct copy *c, const char *path)
+{
+	AUTO_CLOSE int after = -1;
+	struct session_end end;
+	struct err err = { "" };
+	int rc = git_file_new(&after, &err);
+
+	if (rc == 0)
+		rc =
+		    session_get_archive(s, c->to, after, BYTES_MAX, &end, &err);
+	if (rc == 0 && told(&end, c->to) != 0)
+		return GUEST_STATUS_OURS;
+	if (rc == 0)
+		rc = write_patch(c, after, path, &err);
+	return rc == 0 ? 0 : cli_fail(&err, GUEST_STATUS_OURS);
 }

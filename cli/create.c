@@ -142,6 +142,16 @@ remove_sandbox(const struct cli *cli, const char *name)
 		reply_done(&reply);
 }
 
+/* As git writes the name of one in full. */
+static bool
+commit_is_valid(const char *text)
+{
+	size_t len = strlen(text);
+
+	return (len == 40 || len == 64) &&
+	    strspn(text, "0123456789abcdef") == len;
+}
+
 bool
 guest_take_option(struct guest_options *g, int opt, const char *arg)
 {
@@ -167,6 +177,9 @@ guest_take_option(struct guest_options *g, int opt, const char *arg)
 	case GUEST_KVM:
 		g->needs_kvm = true;
 		return true;
+	case GUEST_COMMIT:
+		g->commit = arg;
+		return commit_is_valid(arg);
 	default:
 		return false;
 	}
@@ -176,7 +189,8 @@ bool
 guest_has_options(const struct guest_options *g)
 {
 	return g->driver != NULL || g->cpus != NULL || g->memory != NULL ||
-	    g->disk != NULL || g->max_duration != NULL || g->needs_kvm;
+	    g->disk != NULL || g->max_duration != NULL || g->commit != NULL ||
+	    g->needs_kvm;
 }
 
 /* "512M", "2G": rounded up to whole MiB. */
@@ -213,6 +227,9 @@ guest_body(const struct guest_options *g, json_t *body, struct err *err)
 		    json_string(g->driver));
 	if (g->needs_kvm)
 		(void)json_object_set_new(body, "require_kvm", json_true());
+	if (g->commit != NULL)
+		(void)json_object_set_new(body, "commit",
+		    json_string(g->commit));
 	if (g->max_duration == NULL)
 		return 0;
 	if (!duration_parse(g->max_duration, &duration_s))

@@ -38,6 +38,7 @@ void remove_sandbox(const struct cli *cli, const char *name);
 struct guest_options {
 	const char *image; /* NULL: none is wanted; for `run` the default */
 	const char *driver, *cpus, *memory, *disk, *max_duration;
+	const char *commit; /* of what runs in it, for the log; NULL: none */
 	bool needs_kvm;
 };
 
@@ -50,6 +51,7 @@ enum guest_option {
 	GUEST_DISK,
 	GUEST_MAX_DURATION,
 	GUEST_KVM,
+	GUEST_COMMIT,
 };
 #define GUEST_OPTIONS                                                          \
 	{ "image", required_argument, NULL, GUEST_IMAGE },                     \
@@ -58,6 +60,7 @@ enum guest_option {
 	    { "memory", required_argument, NULL, GUEST_MEMORY },               \
 	    { "disk", required_argument, NULL, GUEST_DISK },                   \
 	    { "max-duration", required_argument, NULL, GUEST_MAX_DURATION },   \
+	    { "commit", required_argument, NULL, GUEST_COMMIT },               \
 	{                                                                      \
 		"require-kvm", no_argument, NULL, GUEST_KVM                    \
 	}

@@ -27,13 +27,13 @@ static const struct cli_command commands[] = {
 	    cmd_create },
 	{ "run",
 	    "[--policy FILE] [--image I] [--name NAME] [--upload A[:B]]\n"
-	    "           [--download B[:A]] [--keep] [--json] [GUEST OPTIONS]\n"
-	    "          "
-	    " [COMMAND OPTIONS] -- CMD...",
+	    "           [--download B[:A]] [--git] [--patch FILE] [--keep]"
+	    " [--json]\n"
+	    "           [GUEST OPTIONS] [COMMAND OPTIONS] -- CMD...",
 	    "run a command in a virtual machine of its own", cmd_run },
 	{ "exec", "NAME [COMMAND OPTIONS] -- CMD...",
 	    "run a command in a sandbox's virtual machine", cmd_exec },
-	{ "put", "NAME [--merge] [--user U] FROM TO",
+	{ "put", "NAME [--merge] [--git] [--user U] FROM TO",
 	    "copy a file or folder into the guest", cmd_put },
 	{ "get", "NAME [--merge] [--user U] FROM TO",
 	    "copy a file or folder out of the guest", cmd_get },
@@ -125,7 +125,8 @@ print_help(FILE *out)
 	(void)fprintf(out,
 	    "\nGUEST OPTIONS: [--cpus N] [--memory 2G] [--disk 10G]"
 	    " [--max-duration 1h]\n"
-	    "  [--driver qemu|firecracker|cloud-hypervisor] [--require-kvm]\n"
+	    "  [--driver qemu|firecracker|cloud-hypervisor] [--require-kvm]"
+	    " [--commit ID]\n"
 	    "COMMAND OPTIONS: [--timeout 10m] [--max-output 16M] [--workdir D]"
 	    " [--user U]\n  [--env NAME[=VALUE]] [--tty] [--no-input]\n"
 	    "\n--socket, or TAPWARD_SOCKET, names another daemon than %s.\n"

@@ -38,7 +38,7 @@ policy_caller(void)
 							      : getuid();
 }
 
-static bool
+bool
 policy_folder_is_ours(const struct stat *st)
 {
 	return st->st_uid == policy_caller() || st->st_uid == 0 ||

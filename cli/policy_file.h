@@ -4,9 +4,12 @@
 #ifndef TAPWARD_CLI_POLICY_FILE_H
 #define TAPWARD_CLI_POLICY_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
+
+struct stat;
 
 struct policy_file {
 	char path[4096];
@@ -23,6 +26,9 @@ struct policy_file {
 int policy_file_read(const char *path, size_t max_bytes,
     struct policy_file *ret, struct err *err);
 void policy_file_done(struct policy_file *f);
+
+/* Of this folder: the caller's, also behind sudo(8), or root's. */
+bool policy_folder_is_ours(const struct stat *st);
 
 /* The last part of a path: what is shown as the policy's name. */
 const char *policy_file_name(const struct policy_file *f);

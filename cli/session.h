@@ -74,6 +74,7 @@ struct session_put {
 	bool merge;
 	archive_filter *filter; /* or NULL */
 	void *filter_arg;
+	const int *copy_fd; /* or NULL; gets the archive as it is sent */
 };
 int session_put(struct session *s, const struct session_put *p,
     struct session_end *ret, struct archive_totals *ret_totals,
@@ -89,6 +90,9 @@ struct session_get {
 int session_get(struct session *s, const struct session_get *g,
     struct session_end *ret, struct archive_totals *ret_totals,
     struct err *err);
+/* The archive of path as it comes, unread, into fd: at most max bytes. */
+int session_get_archive(struct session *s, const char *path, int fd,
+    uint64_t max, struct session_end *ret, struct err *err);
 
 /* The status that a shell would give, and a text for people or "". */
 int session_status(const struct session_end *end);

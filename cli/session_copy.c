@@ -5,10 +5,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
+struct putting {
+	struct archive_writer *writer;
+	const int *copy_fd;
+};
+
 static int
 fill(void *arg, uint8_t *buf, size_t size, size_t *ret_len, struct err *err)
 {
-	return archive_writer_fill(arg, buf, size, ret_len, err);
+	const struct putting *p = arg;
+	size_t len = 0;
+	int rc = archive_writer_fill(p->writer, buf, size, &len, err);
+
+	if (rc == 0 && p->copy_fd != NULL) {
+		rc = fd_write_all(*p->copy_fd, buf, len);
+		if (rc != 0)
+			return err_os(err, rc, "what is copied");
+	}
+	if (rc == 0)
+		*ret_len = len;
+	return rc;
 }
 
 static int
@@ -55,15 +73,17 @@ session_put(struct session *s, const struct session_put *p,
 		.path = span_of(p->path),
 		.user = text_or_nothing(p->user),
 	};
+	struct putting putting = { .copy_fd = p->copy_fd };
+	const struct session_flow flow = { .in_fd = -1,
+		.fill = fill,
+		.take = take_nothing,
+		.arg = &putting };
 	struct archive_writer *w;
 	int rc = archive_writer_new(p->from_fd, p->filter, p->filter_arg, &w);
-	struct session_flow flow = { .in_fd = -1,
-		.fill = fill,
-		.take = take_nothing };
 
 	if (rc != 0)
 		return err_os(err, rc, "what is to be copied");
-	flow.arg = w;
+	putting.writer = w;
 	rc = ask(s, FRAME_PUT, &m, err);
 	if (rc == 0)
 		rc = session_flow(s, &flow, err);
@@ -104,5 +124,43 @@ session_get(struct session *s, const struct session_get *g,
 			*ret_totals = *archive_reader_totals(r);
 	}
 	archive_reader_free(r);
+	return rc;
+}
+
+struct getting {
+	int fd;
+	uint64_t left;
+};
+
+static int
+take_archive(void *arg, uint8_t channel, struct span data, struct err *err)
+{
+	struct getting *g = arg;
+	int rc;
+
+	(void)channel;
+	if (data.len > g->left)
+		return err_os(err, -EFBIG, "what came back");
+	g->left -= data.len;
+	rc = fd_write_all(g->fd, data.ptr, data.len);
+	return rc == 0 ? 0 : err_os(err, rc, "what came back");
+}
+
+int
+session_get_archive(struct session *s, const char *path, int fd, uint64_t max,
+    struct session_end *ret, struct err *err)
+{
+	const struct frame_copy m = { .path = span_of(path),
+		.user = span_of("") };
+	struct getting g = { .fd = fd, .left = max };
+	const struct session_flow flow = { .in_fd = -1,
+		.take = take_archive,
+		.arg = &g };
+	int rc = ask(s, FRAME_GET, &m, err);
+
+	if (rc == 0)
+		rc = session_flow(s, &flow, err);
+	if (rc == 0)
+		*ret = s->end;
 	return rc;
 }

@@ -17,6 +17,7 @@ PRINTS = {
     "An untrusted script, without a network": "done\n",
     "`npm ci` and the tests of a repository, with a report": "# pass 1\n",
     "Vetting an MCP server": '{"name":"add","description":"Adds."}\n',
+    "An agent's work, as a patch": "const total = 1 + 2\n",
     "Checking an agent's branch": "42 checks, 0 failed\n",
     "QEMU by hand": "1\n",
 }
