@@ -22,7 +22,7 @@
 #define CHECK_FILE_MAX_BYTES POLICY_IMAGE_MAX_BYTES
 
 static int
-check_file(const char *path, char *text, size_t size)
+check_file(const char *path, enum check_form form, char *text, size_t size)
 {
 	struct policy_file file;
 	struct check_report report;
@@ -34,7 +34,7 @@ check_file(const char *path, char *text, size_t size)
 		return cli_fail(&err, CLI_FAILED);
 	rc = check_text(file.path,
 	    (struct span){ (const uint8_t *)file.text, file.len }, CHECK_GUESS,
-	    &w, &report);
+	    form, &w, &report);
 	policy_file_done(&file);
 	if (rc != 0) {
 		(void)err_os(&err, rc, "%s", path);
@@ -48,16 +48,26 @@ check_file(const char *path, char *text, size_t size)
 int
 cmd_check(const struct cli *cli, int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ NULL, 0, NULL, 0 },
+	};
 	AUTO_FREE char *text = malloc(CHECK_TEXT_MAX_BYTES);
-	int worst = 0;
+	enum check_form form = CHECK_LINES;
+	int worst = 0, opt;
 
 	(void)cli;
-	if (argc < 2 || argv[1][0] == '-')
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt != 'j')
+			return cli_usage("check", "see tapward(1)");
+		form = CHECK_JSON;
+	}
+	if (optind == argc)
 		return cli_usage("check", "name the files to check");
 	if (text == NULL)
 		return CLI_FAILED;
-	for (int i = 1; i < argc; i++) {
-		int rc = check_file(argv[i], text, CHECK_TEXT_MAX_BYTES);
+	for (int i = optind; i < argc; i++) {
+		int rc = check_file(argv[i], form, text, CHECK_TEXT_MAX_BYTES);
 
 		worst = rc > worst ? rc : worst;
 	}

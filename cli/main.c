@@ -13,7 +13,7 @@
 #define CLI_SOCKET "/run/tapward/control.sock"
 
 static const struct cli_command commands[] = {
-	{ "check", "FILE...", "lint policy files", cmd_check },
+	{ "check", "[--json] FILE...", "lint policy files", cmd_check },
 	{ "explain",
 	    "[--policy FILE] [--ceiling FILE] [--method M] [--json] URL",
 	    "verdict, reason and rule for a URL", cmd_explain },

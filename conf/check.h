@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 
 /* Room for what check_text() writes. */
-#define CHECK_TEXT_MAX_BYTES 65536
+#define CHECK_TEXT_MAX_BYTES 131072
 
 enum check_kind {
 	CHECK_POLICY,
@@ -25,11 +25,17 @@ struct check_report {
 	size_t hosts;
 };
 
+enum check_form {
+	CHECK_LINES, /* for people */
+	CHECK_JSON,  /* one object */
+};
+
 /*
- * Writes a line for each finding ("file:line: what, and how to mend it") and,
- * when there is no error, one that says so. 0, or -ENOMEM.
+ * Writes a line for each finding ("file:line: what, and how to mend it"), in
+ * the order of the text, and, when there is no error, one that says so; or the
+ * same as JSON. 0, or -ENOMEM.
  */
 int check_text(const char *display_name, struct span text, enum check_kind kind,
-    struct wr *w, struct check_report *ret);
+    enum check_form form, struct wr *w, struct check_report *ret);
 
 #endif

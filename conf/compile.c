@@ -15,6 +15,7 @@
 #include "conf/finding.h"
 #include "conf/model.h"
 #include "conf/parse.h"
+#include "conf/waiver.h"
 
 /* "file:line" fits RULE_AT_SIZE with a line of ten digits. */
 #define DISPLAY_NAME_SIZE (RULE_AT_SIZE - 11)
@@ -68,6 +69,8 @@ build_checked(const struct compile_input *in, const struct model *m,
 	if (rc != 0)
 		return rc;
 	rc = agree_check(m, image, ret);
+	if (rc == 0 && ret->error_count == 0 && in->review != NULL)
+		rc = in->review(m, image, ret);
 	policy_unref(image);
 	return rc;
 }
@@ -123,6 +126,8 @@ compile_policy(const struct compile_input *in, struct compile_result *ret)
 	rc = model_init(&m);
 	if (rc == 0)
 		rc = compile(&fitted, &m, ret);
+	if (rc == 0 || rc == -EINVAL)
+		waiver_apply(&fitted, ret);
 	model_done(&m);
 	if (rc != 0)
 		compile_result_done(ret);

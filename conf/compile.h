@@ -23,6 +23,9 @@ enum finding_level {
 /* "file:line: what, and how to mend it" */
 struct finding {
 	enum finding_level level;
+	const char *code; /* of a warning that can be waived, else NULL */
+	uint32_t line;    /* 0: of the whole file */
+	uint32_t message; /* where in text the place ends and the words begin */
 	char text[512];
 };
 
@@ -37,12 +40,23 @@ struct compile_result {
 /* A preset by its name: its text, or an empty span when there is none. */
 typedef struct span compile_preset(const char *name, void *arg);
 
+struct model;
+struct policy;
+
+/*
+ * Called once there is an image and no error: may add warnings. m and image
+ * are borrowed for the call. 0 or -ENOMEM.
+ */
+typedef int compile_review(const struct model *m, const struct policy *image,
+    struct compile_result *ret);
+
 struct compile_input {
 	const char *display_name; /* printable; shown as the file of findings */
 	struct span text;
 	bool is_ceiling; /* larger limits, no [policy] credential checks */
 	compile_preset *preset; /* NULL: none is known */
 	void *preset_arg;
+	compile_review *review; /* NULL: what the daemon tells is enough */
 };
 
 /*

@@ -65,6 +65,7 @@ write_rule(struct json *j, const struct model *m, size_t i)
 
 	json_open_object(j, NULL);
 	json_str(j, "name", model_string(m, r->name));
+	json_str(j, "section", r->is_git ? "git" : action_name(r->action));
 	json_str(j, "action", action_name(r->action));
 	json_u64(j, "line", r->line);
 	write_hosts(j, m, i);
@@ -78,6 +79,8 @@ write_rule(struct json *j, const struct model *m, size_t i)
 	json_bool(j, "encoded-slash", (r->widen & WIDEN_ENCODED_SLASH) != 0);
 	json_bool(j, "websocket", (r->widen & WIDEN_WEBSOCKET) != 0);
 	json_str(j, "credential", model_string(m, r->credential));
+	if (r->is_git)
+		write_run(j, "push", m, &m->refs, &r->git.refs);
 	json_close_object(j);
 }
 

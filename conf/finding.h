@@ -20,6 +20,14 @@ __attribute__((format(printf, 3, 4))) void
 finding_warning(struct compile_result *r, struct place at, const char *fmt,
     ...);
 
+/*
+ * A warning that a person may waive (conf/waiver.h): code is a static string
+ * and ends the text in brackets.
+ */
+__attribute__((format(printf, 4, 5))) void
+finding_review(struct compile_result *r, struct place at, const char *code,
+    const char *fmt, ...);
+
 /* An error whose text holds its place already. */
 void finding_text(struct compile_result *r, const char *text);
 

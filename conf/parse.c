@@ -198,6 +198,27 @@ read_file(struct parse *p, const char *file, struct span text)
 	check_policy_section(p);
 }
 
+/* "npm" for npm-read, "openai" for openai-api. */
+static void
+refuse_preset(struct parse *p, const char *name, struct place at)
+{
+	static const char *const ends[] = { "-read", "-api" };
+	char near[WORDS_NAME_MAX + 8];
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		(void)snprintf(near, sizeof(near), "%s%s", name, ends[i]);
+		if (p->in->preset == NULL ||
+		    p->in->preset(near, p->in->preset_arg).len == 0)
+			continue;
+		finding_error(p->ret, at, "unknown preset %s: did you mean %s?",
+		    name, near);
+		return;
+	}
+	finding_error(p->ret, at,
+	    "unknown preset %s: `tapward preset list` names those there are",
+	    name);
+}
+
 static void
 read_preset(struct parse *p, const struct preset_use *use, const char *file)
 {
@@ -208,10 +229,7 @@ read_preset(struct parse *p, const struct preset_use *use, const char *file)
 	if (p->in->preset != NULL)
 		text = p->in->preset(name, p->in->preset_arg);
 	if (text.len == 0) {
-		finding_error(p->ret, (struct place){ file, use->line },
-		    "unknown preset %s: `tapward preset list` names those "
-		    "there are",
-		    name);
+		refuse_preset(p, name, (struct place){ file, use->line });
 		return;
 	}
 	(void)snprintf(display, sizeof(display), "preset:%s", name);

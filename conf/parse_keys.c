@@ -108,7 +108,7 @@ parse_add_host(struct parse *p, const struct host_pattern *pattern,
 		p->any_depth_line = line;
 	if (pattern->kind != PATTERN_EXACT && !p->is_preset &&
 	    public_suffix_is_below(pattern->name))
-		finding_warning(p->ret, parse_at(p, line),
+		finding_review(p->ret, parse_at(p, line), "user-content",
 		    "below %s anybody can get a name: name the hosts you need",
 		    pattern->name);
 	if (model_add_string(p->m, span_of(pattern->name), &host.name) != 0 ||

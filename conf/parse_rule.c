@@ -107,15 +107,18 @@ warn_of_mode(struct parse *p)
 	if (p->is_preset)
 		return; /* was looked at when it was made */
 	if (r->scheme == SCHEME_TCP)
-		finding_warning(p->ret, parse_at(p, p->key_line[KEY_SCHEME]),
+		finding_review(p->ret, parse_at(p, p->key_line[KEY_SCHEME]),
+		    "unseen",
 		    "scheme = tcp judges name and port only, and sees nothing "
 		    "of what is sent");
 	else if (r->tls == TLS_MODE_PASSTHROUGH)
-		finding_warning(p->ret, parse_at(p, p->key_line[KEY_TLS]),
+		finding_review(p->ret, parse_at(p, p->key_line[KEY_TLS]),
+		    "unseen",
 		    "passthrough judges the name only, and sees nothing of "
 		    "what is sent");
 	else if (r->scheme == SCHEME_HTTP)
-		finding_warning(p->ret, parse_at(p, p->key_line[KEY_SCHEME]),
+		finding_review(p->ret, parse_at(p, p->key_line[KEY_SCHEME]),
+		    "plain-http",
 		    "scheme = http crosses the network in the clear: anybody "
 		    "on the way can answer");
 }
@@ -165,7 +168,7 @@ check_websocket(struct parse *p)
 		    "a WebSocket begins with GET, which this rule does not "
 		    "allow: add `method = GET`");
 	else if (!p->is_preset)
-		finding_warning(p->ret, at,
+		finding_review(p->ret, at, "unseen",
 		    "websocket judges the request that opens one, and sees "
 		    "nothing of what is sent then");
 }
@@ -206,7 +209,8 @@ parse_finish_rule(struct parse *p)
 		    "encoded-slash without a path: a rule without a path "
 		    "matches every path as it is; add `path = /**`");
 	if (p->any_depth_line != 0 && r->action != ACTION_DENY && !p->is_preset)
-		finding_warning(p->ret, parse_at(p, p->any_depth_line),
+		finding_review(p->ret, parse_at(p, p->any_depth_line),
+		    "deep-wildcard",
 		    "**. names every host below, however deep: *. names one "
 		    "label only");
 	if (r->action == ACTION_DENY) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "conf/compile.h"
+#include "conf/lint.h"
 #include "conf/policy.h"
 #include "conf/presets.h"
 #include "wire/path.h"
@@ -24,6 +25,16 @@ must(bool claim)
 		abort();
 }
 
+/* It says where, and where its words begin. */
+static void
+check_finding(const struct finding *f)
+{
+	must(strncmp(f->text, "fuzz.ini", 8) == 0 ||
+	    strncmp(f->text, "preset:", 7) == 0);
+	must(f->message > 0 && f->message < strlen(f->text));
+	must(f->code == NULL || f->level == FINDING_WARNING);
+}
+
 static struct policy *
 compile(struct span text, bool is_ceiling, struct compile_result *r)
 {
@@ -32,13 +43,17 @@ compile(struct span text, bool is_ceiling, struct compile_result *r)
 		.is_ceiling = is_ceiling,
 		.preset = presets_find };
 	struct policy *p = NULL;
-	int rc = compile_policy(&in, r);
+	int rc;
+
+	/* it reads all presets, each time */
+	if (text.len % 16 == 0)
+		in.review = lint_review;
+	rc = compile_policy(&in, r);
 
 	must((rc == 0) == (r->image != NULL));
 	must((rc == -EINVAL) == (r->error_count > 0));
 	for (size_t i = 0; i < r->finding_count; i++)
-		must(strncmp(r->findings[i].text, "fuzz.ini", 8) == 0 ||
-		    strncmp(r->findings[i].text, "preset:", 7) == 0);
+		check_finding(&r->findings[i]);
 	if (rc == 0)
 		must(policy_map_bytes(r->image, r->image_len, &p) == 0);
 	return p;

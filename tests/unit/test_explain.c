@@ -245,7 +245,7 @@ check_tells_files_apart_and_counts(void **state)
 		size_t errors, warnings;
 		const char *want;
 	} rows[] = {
-		{ "a policy", policy_text, CHECK_GUESS, 0, 5,
+		{ "a policy", policy_text, CHECK_GUESS, 0, 6,
 		    "t.ini: ok, 9 rules for 9 host patterns\n" },
 		{ "a broken policy", "[policy]\nversion = 3\nx = 1\n",
 		    CHECK_GUESS, 2, 0, "t.ini:2: version = 3: the only" },
@@ -270,7 +270,7 @@ check_tells_files_apart_and_counts(void **state)
 		struct check_report r;
 
 		assert_int_equal(check_text("t.ini", span_of(rows[i].text),
-				     rows[i].kind, &w, &r),
+				     rows[i].kind, CHECK_LINES, &w, &r),
 		    0);
 		assert_true(wr_ok(&w));
 		buf[w.len] = '\0';
@@ -309,7 +309,7 @@ the_samples_are_clean(void **state)
 				     &len),
 		    0);
 		assert_int_equal(check_text(rows[i].file, span_of(text),
-				     rows[i].kind, &w, &r),
+				     rows[i].kind, CHECK_LINES, &w, &r),
 		    0);
 		buf[w.len] = '\0';
 		if (r.errors + r.warnings > 0)
