@@ -239,8 +239,7 @@ def _():
     g.host.put(frames.frame(frames.POWEROFF))
     began = time.monotonic()
     try:
-        while True:
-            g.host.turn()
+        g.host.until(lambda: False, 60, "the end of the port")
     except EOFError:
         pass
     g.ended()

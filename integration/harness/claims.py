@@ -5,11 +5,16 @@ line each and leaves the counts to its caller.
 """
 import fnmatch
 import os
+import signal
 import sys
 import time
 import traceback
 
 _claims = []
+
+# Several times the longest: a claim that hangs is false, and the next has
+# its turn.
+CLAIM_MAX_S = 300
 
 
 class Skip(Exception):
@@ -51,8 +56,13 @@ def lacks(text, part, what=""):
         raise AssertionError(f"{what}: {part!r} is in {text!r}")
 
 
+def _on_alarm(number, frame):
+    raise AssertionError(f"not over within {CLAIM_MAX_S} s")
+
+
 def run(only=None):
     """Checks every registered claim; returns (passed, failed, skipped)."""
+    signal.signal(signal.SIGALRM, _on_alarm)
     counts = {"ok": 0, "FAILED": 0, "skipped": 0}
     for module, text, function in _claims:
         label = f"{module.removeprefix('test_')}: {text}"
@@ -60,6 +70,7 @@ def run(only=None):
             continue
         began = time.monotonic()
         note = ""
+        signal.alarm(CLAIM_MAX_S)
         try:
             result = function()
             word = "ok"
@@ -75,6 +86,8 @@ def run(only=None):
             if os.environ.get("TAPWARD_TEST_STOP"):
                 print(label, note)
                 sys.exit(1)
+        finally:
+            signal.alarm(0)
         counts[word] += 1
         took = time.monotonic() - began
         print(f"{word:7} {label} ({took:.1f} s){note}", flush=True)

@@ -38,6 +38,7 @@ class Task:
         self.out, self.err = bytearray(), bytearray()
         self.sink = sink or self.out.extend
         self.pid = None
+        self.is_reset = False
         self.end, self.limit, self.text = None, "", ""
 
     def __repr__(self):
@@ -47,8 +48,10 @@ class Task:
     def take(self, kind, channel, body):
         if kind == DATA:
             (self.sink if channel == OUTPUT else self.err.extend)(body)
-            self.host.put(frame(WINDOW_ADD, self.stream, channel,
-                                struct.pack(">I", len(body))))
+            # Behind a RESET nothing may be sent for its stream.
+            if not self.is_reset:
+                self.host.put(frame(WINDOW_ADD, self.stream, channel,
+                                    struct.pack(">I", len(body))))
         elif kind == WINDOW_ADD:
             self.credit += struct.unpack(">I", body)[0]
         elif kind == STARTED:
@@ -82,6 +85,7 @@ class Task:
 
     def reset(self):
         self.stdin, self.closes_stdin = memoryview(b""), False
+        self.is_reset = True
         self.host.put(frame(RESET, self.stream))
 
     def wait(self, seconds=60):
