@@ -11,7 +11,7 @@
 #define TAPWARD_BASE_MESSAGE_H
 
 /* Raised when any body changes; a child of another version is replaced. */
-#define MESSAGE_PROTOCOL 3
+#define MESSAGE_PROTOCOL 4
 
 /* Longest body of a message that has no larger need. */
 #define MESSAGE_SMALL_BYTES 4096
@@ -49,12 +49,13 @@ enum message_type {
 	MSG_DIAL_CANCEL = 50,
 
 	/* supervisor -> broker (message_broker.h) */
-	MSG_BROKER_CREDENTIAL = 64, /* fds: [source of the value] */
+	MSG_BROKER_CREDENTIAL = 64, /* fds: [sources of its secrets] */
 	MSG_BROKER_DONE = 65,       /* broker -> supervisor (message_done.h) */
 	MSG_BROKER_CONFIGURED = 66, /* the set is whole: take it over */
 	MSG_BROKER_ATTACH = 68,     /* fds: gate, recorder, policy, [ceiling] */
 	MSG_BROKER_POLICY = 70,     /* fds: policy, [ceiling] */
 	MSG_BROKER_DETACH = 72,
+	MSG_BROKER_UPSTREAM = 74, /* fds: the host's CA bundle, PEM */
 
 	/* gate -> broker (message_lease.h) */
 	MSG_LEASE_REQUEST = 80,

@@ -53,6 +53,44 @@ take_grant(struct rd *r, struct message_broker_grant *ret)
 		rd_fail(r);
 }
 
+static void
+put_settings(struct wr *w, const struct message_broker_credential *m)
+{
+	wr_u16(w, (uint16_t)m->setting_count);
+	for (unsigned int i = 0; i < m->setting_count; i++) {
+		wr_str16(w, m->settings[i].name);
+		wr_str16(w, m->settings[i].text);
+		field_bool_write(w, m->settings[i].is_source);
+		field_bool_write(w, m->settings[i].is_open);
+	}
+}
+
+/* Adds to *sources if it is one. */
+static void
+take_setting(struct rd *r, struct message_broker_setting *ret,
+    unsigned int *sources)
+{
+	if (rd_cstr16(r, ret->name, sizeof(ret->name)) == 0 ||
+	    rd_cstr16(r, ret->text, sizeof(ret->text)) == 0)
+		rd_fail(r);
+	ret->is_source = field_bool(r);
+	ret->is_open = field_bool(r);
+	if (ret->is_source)
+		++*sources;
+	if (*sources > BROKER_SOURCES_MAX || (ret->is_open && !ret->is_source))
+		rd_fail(r);
+}
+
+static void
+take_settings(struct rd *r, struct message_broker_credential *ret)
+{
+	unsigned int sources = 0;
+
+	ret->setting_count = field_count(r, BROKER_SETTINGS_MAX);
+	for (unsigned int i = 0; i < ret->setting_count; i++)
+		take_setting(r, &ret->settings[i], &sources);
+}
+
 void
 message_broker_credential_encode(struct wr *w,
     const struct message_broker_credential *m)
@@ -76,6 +114,7 @@ message_broker_credential_encode(struct wr *w,
 	    m->deny_path_count);
 	field_bool_write(w, m->serves_websocket);
 	put_grants(w, m);
+	put_settings(w, m);
 }
 
 int
@@ -108,6 +147,7 @@ message_broker_credential_decode(struct rd *r,
 	ret->grant_count = field_count(r, BROKER_GRANTS_MAX);
 	for (unsigned int i = 0; i < ret->grant_count; i++)
 		take_grant(r, &ret->grants[i]);
+	take_settings(r, ret);
 	return field_result(r);
 }
 

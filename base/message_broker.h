@@ -6,7 +6,9 @@
  * then MSG_BROKER_CONFIGURED, which is answered by a struct message_done of
  * its id (MSG_BROKER_DONE). Not ok: the whole new set is dropped and the one
  * before stays in force. ATTACH and POLICY are answered the same way, DETACH
- * is not.
+ * and UPSTREAM are not. MSG_BROKER_UPSTREAM comes before the first set: its
+ * body is a struct message_dialler_config, of which the resolvers and the
+ * limits of resolving count; its descriptor is the host's CA bundle in PEM.
  */
 #ifndef TAPWARD_BASE_MESSAGE_BROKER_H
 #define TAPWARD_BASE_MESSAGE_BROKER_H
@@ -29,10 +31,27 @@
 /* A user's or a group's name: 32 and a NUL in shadow, some room beyond. */
 #define BROKER_PRINCIPAL_SIZE 65
 #define BROKER_GROUPS_MAX 64
+#define BROKER_SETTINGS_MAX 32
+#define BROKER_SETTING_NAME_SIZE 24
+#define BROKER_SETTING_SIZE 192 /* no line is longer */
+/* Secrets of one credential beside `value`: a key, a client's secret. */
+#define BROKER_SOURCES_MAX 4
 
 enum broker_kind {
 	BROKER_KIND_STATIC, /* the value as its source holds it; one fd */
+	BROKER_KIND_OAUTH2,
 	BROKER_KIND_COUNT
+};
+
+/*
+ * A key that only some kinds take, as written; one that is a list comes once
+ * for each item. What each kind takes is in conf/hostconf_setting.c.
+ */
+struct message_broker_setting {
+	char name[BROKER_SETTING_NAME_SIZE];
+	char text[BROKER_SETTING_SIZE];
+	bool is_source; /* text says where a secret lies */
+	bool is_open;   /* and a descriptor of it comes with the message */
 };
 
 enum broker_owner {
@@ -78,7 +97,14 @@ struct message_broker_credential {
 	bool serves_websocket;    /* may open one */
 	unsigned int grant_count; /* 0: nobody */
 	struct message_broker_grant grants[BROKER_GRANTS_MAX];
+	unsigned int setting_count;
+	struct message_broker_setting settings[BROKER_SETTINGS_MAX];
 };
+/*
+ * The descriptors of MSG_BROKER_CREDENTIAL: that of `source`, if it could be
+ * opened, then those of the settings that say is_open, in their order.
+ */
+#define BROKER_CREDENTIAL_FDS_MAX (1 + BROKER_SOURCES_MAX)
 
 /* MSG_BROKER_CONFIGURED */
 struct message_broker_configured {

@@ -81,8 +81,10 @@ message_lease_encode(struct wr *w, const struct message_lease *m)
 	struct span value = secret_span(&m->value);
 
 	wr_u8(w, (uint8_t)m->reason);
-	if (m->reason != REASON_NONE)
+	if (m->reason != REASON_NONE) {
+		wr_str16(w, m->detail);
 		return;
+	}
 	wr_u64(w, m->lease_id);
 	wr_u64(w, m->expires_boot_ms);
 	field_bool_write(w, m->any_request);
@@ -143,6 +145,9 @@ message_lease_decode(struct rd *r, struct message_lease *ret)
 	if (!rd_ok(r))
 		return -EBADMSG;
 	if (m.reason != REASON_NONE) {
+		field_printable(r, m.detail, sizeof(m.detail));
+		if (!rd_ok(r))
+			return -EBADMSG;
 		*ret = m;
 		return 0;
 	}

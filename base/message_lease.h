@@ -34,6 +34,7 @@ enum lease_apply {
 #define LEASE_USER_SIZE 128
 #define LEASE_STRIP_MAX 16
 #define LEASE_WORD_SIZE 64
+#define LEASE_DETAIL_SIZE 32
 
 struct message_lease_request {
 	char credential[CREDENTIAL_NAME_SIZE];
@@ -56,7 +57,9 @@ struct message_lease_request {
 #define LEASE_BODY_MAX_BYTES (SECRET_MAX_BYTES + 8192)
 
 struct message_lease {
-	enum reason reason; /* REASON_NONE: the rest is set */
+	enum reason reason; /* REASON_NONE: the rest is set but detail */
+	/* of a refusal: what the guest may read of it; "": nothing */
+	char detail[LEASE_DETAIL_SIZE];
 	uint64_t lease_id;
 	/* CLOCK_BOOTTIME, ms: not used after it */
 	uint64_t expires_boot_ms;

@@ -12,6 +12,7 @@
 
 #include "base/ascii.h"
 #include "conf/hostconf_parse.h"
+#include "conf/hostconf_setting.h"
 #include "conf/ini.h"
 #include "conf/words.h"
 
@@ -365,6 +366,8 @@ take_key(struct hostconf_parse *p, const struct ini_entry *e)
 		p->seen |= 1ull << i;
 		return take_values(p, &keys[i], e);
 	}
+	if (p->section == HOSTCONF_CREDENTIAL && hostconf_is_setting(e->key))
+		return hostconf_take_setting(p, e);
 	return refuse_key(p, e);
 }
 

@@ -38,6 +38,7 @@ struct hostconf_credential {
 	enum hostconf_source source;
 	const char *place; /* what follows "file:"; borrows from def->source */
 	unsigned int line;
+	unsigned int setting_lines[BROKER_SETTINGS_MAX];
 };
 
 /* One [address NAME]. */

@@ -10,6 +10,7 @@
 #include "base/ascii.h"
 #include "conf/host_pattern.h"
 #include "conf/hostconf_parse.h"
+#include "conf/hostconf_setting.h"
 #include "conf/words.h"
 #include "wire/authority.h"
 #include "wire/path.h"
@@ -84,56 +85,27 @@ hostconf_open_credential(struct hostconf_parse *p, const char *name)
 const char *
 hostconf_take_kind(struct hostconf_parse *p, struct span v)
 {
-	if (!span_is(v, "static"))
-		return "this version knows kind `static` only";
-	def_of(p)->kind = BROKER_KIND_STATIC;
-	return NULL;
-}
+	const enum broker_kind kind = hostconf_kind_of(v);
 
-static bool
-is_variable(struct span v)
-{
-	if (v.len == 0 || ascii_is_digit(v.ptr[0]))
-		return false;
-	for (size_t i = 0; i < v.len; i++) {
-		if (!ascii_is_alnum(v.ptr[i]) && v.ptr[i] != '_')
-			return false;
-	}
-	return true;
+	if (kind == BROKER_KIND_COUNT)
+		return "no kind of this version: see tapward.ini(5)";
+	def_of(p)->kind = (uint8_t)kind;
+	return NULL;
 }
 
 const char *
 hostconf_take_value(struct hostconf_parse *p, struct span v)
 {
 	struct hostconf_credential *cr = present(p);
-	struct span rest;
 	size_t used;
+	const char *fault;
 
 	if (starts_with(v, "exec:"))
 		return "this version runs no helper programs: use file:, env: "
 		       "or credential:";
-	if (starts_with(v, "file:")) {
-		cr->source = HOSTCONF_SOURCE_FILE;
-		used = strlen("file:");
-	} else if (starts_with(v, "env:")) {
-		cr->source = HOSTCONF_SOURCE_ENV;
-		used = strlen("env:");
-	} else if (starts_with(v, "credential:")) {
-		cr->source = HOSTCONF_SOURCE_CREDENTIAL;
-		used = strlen("credential:");
-	} else {
-		return "say where the value lies, not what it is: file:/PATH, "
-		       "env:NAME or credential:NAME";
-	}
-	rest = skip(v, used);
-	if (cr->source == HOSTCONF_SOURCE_FILE &&
-	    (rest.len == 0 || rest.ptr[0] != '/'))
-		return "file: is followed by an absolute path";
-	if (cr->source == HOSTCONF_SOURCE_ENV && !is_variable(rest))
-		return "env: is followed by the name of a variable";
-	if (cr->source == HOSTCONF_SOURCE_CREDENTIAL && !words_is_name(rest))
-		return "credential: is followed by the name of a systemd "
-		       "credential";
+	fault = hostconf_parse_source(v, &cr->source, &used);
+	if (fault != NULL)
+		return fault;
 	if (!hostconf_copy(cr->def->source, sizeof(cr->def->source), v))
 		return "too long";
 	cr->place = cr->def->source + used;
@@ -438,7 +410,7 @@ hostconf_finish_credential(struct hostconf_parse *p)
 	struct message_broker_credential *d = cr->def;
 	const char *missing = NULL;
 
-	if (d->source[0] == '\0')
+	if (d->source[0] == '\0' && d->kind == BROKER_KIND_STATIC)
 		missing = "`value = file:/PATH`: where the secret lies";
 	else if (d->host_count == 0)
 		missing = "`host = NAME`: where it may be sent";
@@ -450,6 +422,11 @@ hostconf_finish_credential(struct hostconf_parse *p)
 	if (missing != NULL)
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s] needs %s", d->name, missing);
+	if (d->source[0] != '\0' && d->kind != BROKER_KIND_STATIC)
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s] has a `value`, which only kind static "
+		    "takes: remove it",
+		    d->name);
 	if (d->serves_websocket && !takes_get(d))
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s] says websocket = yes, but a WebSocket "
@@ -462,5 +439,5 @@ hostconf_finish_credential(struct hostconf_parse *p)
 		    "[credential %s] keeps set-cookie and strips it: say one",
 		    d->name);
 	strip_own_field(d);
-	return 0;
+	return hostconf_finish_settings(p);
 }

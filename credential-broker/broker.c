@@ -9,8 +9,11 @@
 
 #include "base/log.h"
 #include "base/message.h"
+#include "base/message_dialler.h"
 #include "base/message_done.h"
+#include "credential-broker/fetch.h"
 #include "credential-broker/lease.h"
+#include "credential-broker/revoker.h"
 #include "credential-broker/sandbox.h"
 
 #define AREA "broker"
@@ -27,6 +30,10 @@ broker_new(struct event_base *base, struct broker **ret)
 	b->set = credential_set_new();
 	rc = b->set == NULL ? -ENOMEM
 			    : secret_alloc(&b->packet, LEASE_PACKET_BYTES);
+	if (rc == 0)
+		rc = fetcher_new(base, &b->fetcher);
+	if (rc == 0)
+		rc = revoker_new(b, &b->revoker);
 	if (rc != 0) {
 		broker_free(b);
 		return rc;
@@ -47,7 +54,9 @@ broker_free(struct broker *b)
 		sandbox_free(s);
 	}
 	broker_forget_next(b);
+	revoker_free(b->revoker);
 	credential_set_free(b->set);
+	fetcher_free(b->fetcher);
 	secret_done(&b->packet);
 	free(b);
 }
@@ -123,8 +132,8 @@ next_fault(struct broker *b, int rc, const struct err *err)
 
 static int
 add_credential(struct broker *b,
-    const struct message_broker_credential *definition, int source_fd,
-    struct err *err)
+    const struct message_broker_credential *definition,
+    const struct chan_msg *msg, struct err *err)
 {
 	struct credential *c;
 	int loaded, rc;
@@ -133,9 +142,10 @@ add_credential(struct broker *b,
 		b->next = credential_set_new();
 	if (b->next == NULL)
 		return err_os(err, -ENOMEM, "credentials");
-	loaded = credential_new(definition, source_fd, &c, err);
+	loaded = credential_new(definition, msg->fds, msg->fd_count, &c, err);
 	if (loaded != 0 && loaded != -ENOKEY)
 		return loaded;
+	c->broker = b;
 	rc = credential_set_add(b->next, c);
 	if (rc != 0)
 		return err_at(err, NULL, 0, "credential %s: %s",
@@ -158,14 +168,32 @@ on_credential(struct chan *c, struct chan_msg *msg, void *arg)
 	b->next_sent++;
 	rc = message_broker_credential_decode(&msg->body, m);
 	if (rc == 0) {
-		int added = add_credential(b, m,
-		    msg->fd_count == 1 ? msg->fds[0] : -1, &err);
+		int added = add_credential(b, m, msg, &err);
 
 		if (added != 0)
 			next_fault(b, added, &err);
 	}
 	free(m);
 	return rc;
+}
+
+/*
+ * What is as it was goes on with all that its kind has learned: flights and
+ * values of it are of use still.
+ */
+static void
+keep_unchanged(struct credential_set *fresh, struct credential_set *before)
+{
+	for (unsigned int i = 0; i < fresh->count; i++) {
+		struct credential **is = &fresh->credentials[i];
+		struct credential *was =
+		    credential_set_find(before, (*is)->definition.name);
+
+		if (was == NULL || !credential_equals(was, *is))
+			continue;
+		credential_unref(*is);
+		*is = credential_ref(was);
+	}
 }
 
 /* Takes the whole new set over; leases of what changed end. */
@@ -175,6 +203,7 @@ take_over(struct broker *b, struct credential_set *fresh)
 	struct credential_set *before = b->set;
 	struct sandbox *s;
 
+	keep_unchanged(fresh, before);
 	b->set = fresh;
 	LIST_FOREACH(s, &b->sandboxes, link)
 	sandbox_set_changed(s, before);
@@ -280,8 +309,30 @@ on_detach(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_upstream(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	struct message_dialler_config *m = calloc(1, sizeof(*m));
+	int rc =
+	    m == NULL ? -ENOMEM : message_dialler_config_decode(&msg->body, m);
+
+	(void)c;
+	if (rc != 0) {
+		free(m);
+		return rc;
+	}
+	rc = fetcher_configure(b->fetcher, m, msg->fds[0]);
+	/* Without it no value is minted, which whoever asks is told. */
+	if (rc != 0)
+		log_err(AREA, "upstream: %s", strerror(-rc));
+	return 0;
+}
+
 const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
-	{ MSG_BROKER_CREDENTIAL, MESSAGE_LARGE_BYTES, 0, 1, on_credential },
+	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 1, 1, on_upstream },
+	{ MSG_BROKER_CREDENTIAL, MESSAGE_LARGE_BYTES, 0,
+	    BROKER_CREDENTIAL_FDS_MAX, on_credential },
 	{ MSG_BROKER_CONFIGURED, MESSAGE_SMALL_BYTES, 0, 0, on_configured },
 	{ MSG_BROKER_ATTACH, MESSAGE_LARGE_BYTES, 3, 4, on_attach },
 	{ MSG_BROKER_POLICY, MESSAGE_SMALL_BYTES, 1, 2, on_policy },

@@ -16,6 +16,8 @@
 #include "credential-broker/credential.h"
 
 struct event_base;
+struct fetcher;
+struct revoker;
 struct sandbox;
 
 struct broker {
@@ -31,12 +33,14 @@ struct broker {
 	uint32_t next_sent;
 	bool next_is_faulty;
 	bool next_lacks_value;
-	struct err next_fault; /* of either */
-	struct secret packet;  /* where what a gate gets is written */
+	struct err next_fault;   /* of either */
+	struct secret packet;    /* where what a gate gets is written */
+	struct fetcher *fetcher; /* the way to issuers */
+	struct revoker *revoker;
 	LIST_HEAD(sandboxes, sandbox) sandboxes;
 };
 
-/* 0 or -errno. */
+/* Before the process is sealed. 0 or -errno. */
 int broker_new(struct event_base *base, struct broker **ret);
 void broker_free(struct broker *b); /* NULL is fine */
 /* A whole set is in force, if only an empty one. */
@@ -45,7 +49,7 @@ bool broker_is_configured(const struct broker *b);
 void broker_forget_next(struct broker *b);
 
 /* What the supervisor may send; the handlers' argument is the broker. */
-#define BROKER_RULE_COUNT 5
+#define BROKER_RULE_COUNT 6
 extern const struct chan_rule broker_rules[BROKER_RULE_COUNT];
 
 #endif

@@ -1,23 +1,40 @@
 /*
  * tapward-broker: see broker.h. Started by tapwardd with an empty root. It
- * opens nothing: sources of secrets come as descriptors.
+ * opens no file: sources of secrets come as descriptors. Sockets it opens to
+ * issuers and to resolvers.
  */
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/child.h"
 #include "base/log.h"
 #include "credential-broker/broker.h"
+#include "credential-broker/wipe.h"
 
 #define AREA "broker"
+#define INT_MASK 0xffffffffULL
 
 static const struct confine_call calls[] = {
 	{ "accept4", "a later supervisor, at our own socket" },
+	{ "connect", "issuers, resolvers" },
+	{ "setsockopt", "libcurl: TCP_NODELAY, keep-alive" },
+	{ "getsockname", "libcurl: the two ends of a connection" },
+	{ "getpeername", "libcurl: the two ends of a connection" },
+	{ "poll", "libcurl: is a connection that it kept alive still?" },
+};
+
+/* No raw, packet, netlink or unix sockets: IP only. */
+static const struct confine_limited limited[] = {
+	{ "socket", 0, INT_MASK, AF_INET, "issuers, resolvers" },
+	{ "socket", 0, INT_MASK, AF_INET6, "issuers, resolvers" },
 };
 
 static const struct confine_profile profile = {
 	.program = "tapward-broker",
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(calls[0]),
+	.limited = limited,
+	.limited_count = sizeof(limited) / sizeof(limited[0]),
 };
 
 static void
@@ -62,6 +79,10 @@ main(int argc, char **argv)
 	struct broker *b;
 	int rc;
 
+	/* Before any of these libraries has allocated: see wipe.h. */
+	rc = wipe_install();
+	if (rc != 0)
+		die(AREA, "start: %s", strerrorname_np(-rc));
 	child_init(&child, argc, argv);
 	rc = broker_new(child.base, &b);
 	if (rc != 0)

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/message.h"
 #include "conf/glob.h"
+#include "credential-broker/source.h"
 #include "wire/host.h"
 #include "wire/path.h"
 
@@ -122,39 +123,106 @@ check_definition(const struct message_broker_credential *d, struct err *err)
 	return rc;
 }
 
+/* How many of its descriptors should be there. */
+static unsigned int
+count_open(const struct message_broker_credential *d)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < d->setting_count; i++)
+		count += d->settings[i].is_open ? 1 : 0;
+	return count;
+}
+
+/* Every source of it came. */
+static bool
+is_whole(const struct credential *c, bool has_value)
+{
+	const struct message_broker_credential *d = &c->definition;
+
+	for (unsigned int i = 0; i < d->setting_count; i++)
+		if (d->settings[i].is_source && !d->settings[i].is_open)
+			return false;
+	return has_value == c->kind->needs_value;
+}
+
+static int
+load_sources(struct credential *c, const int *fds, bool has_value,
+    struct err *err)
+{
+	const struct message_broker_credential *d = &c->definition;
+	int rc = 0;
+
+	if (has_value)
+		rc = source_load(*fds++, d->source, &c->value, err);
+	for (unsigned int i = 0; i < d->setting_count && rc == 0; i++)
+		if (d->settings[i].is_open)
+			rc = source_load(*fds++, d->settings[i].text,
+			    &c->secrets[i], err);
+	return rc;
+}
+
+static int
+load(struct credential *c, const int *fds, bool has_value, struct err *err)
+{
+	int rc;
+
+	if (!is_whole(c, has_value))
+		return 0;
+	c->is_serial = c->kind->is_serial;
+	rc = load_sources(c, fds, has_value, err);
+	if (rc == 0)
+		rc = c->kind->load(c, err);
+	c->is_loaded = rc == 0;
+	return rc == 0
+	    ? 0
+	    : err_wrap(err, -ENOKEY, "credential %s", c->definition.name);
+}
+
 int
 credential_new(const struct message_broker_credential *definition,
-    int source_fd, struct credential **ret, struct err *err)
+    const int *fds, unsigned int fd_count, struct credential **ret,
+    struct err *err)
 {
 	struct credential *c = calloc(1, sizeof(*c));
+	const unsigned int open = count_open(definition);
 	int rc;
 
 	if (c == NULL)
 		return err_os(err, -ENOMEM, "%s", definition->name);
+	c->refs = 1;
 	c->definition = *definition;
 	c->kind = kind_of(definition->kind);
 	rc = check_definition(definition, err);
-	if (rc == 0 && !c->kind->needs_source && source_fd != -1)
+	if (rc == 0 &&
+	    (fd_count < open || fd_count > open + 1 ||
+		(fd_count > open && !c->kind->needs_value)))
 		rc = err_at(err, NULL, 0, "its kind takes no source");
 	if (rc != 0) {
-		credential_free(c);
+		credential_unref(c);
 		return err_wrap(err, rc, "credential %s", definition->name);
 	}
 	*ret = c;
-	/* Without its source it is granted all the same, and never lent. */
-	if (c->kind->needs_source == (source_fd != -1) &&
-	    c->kind->load(c, source_fd, err) != 0)
-		return err_wrap(err, -ENOKEY, "credential %s",
-		    definition->name);
-	return 0;
+	return load(c, fds, fd_count > open, err);
+}
+
+struct credential *
+credential_ref(struct credential *c)
+{
+	c->refs++;
+	return c;
 }
 
 void
-credential_free(struct credential *c)
+credential_unref(struct credential *c)
 {
-	if (c == NULL)
+	if (c == NULL || --c->refs > 0)
 		return;
-	c->kind->done(c);
+	if (c->kind->unload != NULL)
+		c->kind->unload(c);
+	secret_done(&c->value);
+	for (unsigned int i = 0; i < BROKER_SETTINGS_MAX; i++)
+		secret_done(&c->secrets[i]);
 	free(c);
 }
 
@@ -180,8 +248,90 @@ definition_equals(const struct message_broker_credential *a,
 bool
 credential_equals(const struct credential *a, const struct credential *b)
 {
-	return definition_equals(&a->definition, &b->definition) &&
-	    secret_equals(&a->value, secret_span(&b->value));
+	if (!definition_equals(&a->definition, &b->definition) ||
+	    !secret_equals(&a->value, secret_span(&b->value)))
+		return false;
+	for (unsigned int i = 0; i < a->definition.setting_count; i++)
+		if (!secret_equals(&a->secrets[i], secret_span(&b->secrets[i])))
+			return false;
+	return true;
+}
+
+static unsigned int
+find_setting(const struct credential *c, const char *name, unsigned int n)
+{
+	const struct message_broker_credential *d = &c->definition;
+	unsigned int i;
+
+	for (i = 0; i < d->setting_count; i++)
+		if (strcmp(d->settings[i].name, name) == 0 && n-- == 0)
+			break;
+	return i;
+}
+
+const char *
+credential_item(const struct credential *c, const char *name, unsigned int n)
+{
+	const unsigned int i = find_setting(c, name, n);
+
+	return i == c->definition.setting_count
+	    ? NULL
+	    : c->definition.settings[i].text;
+}
+
+const char *
+credential_setting(const struct credential *c, const char *name)
+{
+	return credential_item(c, name, 0);
+}
+
+const struct secret *
+credential_secret(const struct credential *c, const char *name)
+{
+	const unsigned int i = find_setting(c, name, 0);
+
+	return i == c->definition.setting_count || c->secrets[i].len == 0
+	    ? NULL
+	    : &c->secrets[i];
+}
+
+bool
+credential_says_yes(const struct credential *c, const char *name)
+{
+	const char *text = credential_setting(c, name);
+
+	return text != NULL && strcmp(text, "yes") == 0;
+}
+
+uint64_t
+credential_seconds(const struct credential *c, const char *name,
+    uint64_t otherwise)
+{
+	const char *text = credential_setting(c, name);
+	uint64_t n = 0;
+
+	if (text == NULL)
+		return otherwise;
+	for (; ascii_is_digit((uint8_t)*text) && n < UINT32_MAX; text++)
+		n = n * 10 + (uint64_t)(*text - '0');
+	return n;
+}
+
+int
+credential_join(const struct credential *c, const char *name, char *buf,
+    size_t size, struct err *err)
+{
+	struct wr w = wr_init(buf, size);
+	const char *item;
+
+	for (unsigned int i = 0; (item = credential_item(c, name, i)) != NULL;
+	     i++) {
+		if (i > 0)
+			wr_u8(&w, ' ');
+		wr_text(&w, item);
+	}
+	wr_u8(&w, '\0');
+	return wr_ok(&w) ? 0 : err_at(err, NULL, 0, "%s is too long", name);
 }
 
 struct credential_set *
@@ -196,7 +346,7 @@ credential_set_free(struct credential_set *s)
 	if (s == NULL)
 		return;
 	for (unsigned int i = 0; i < s->count; i++)
-		credential_free(s->credentials[i]);
+		credential_unref(s->credentials[i]);
 	free(s);
 }
 
@@ -210,7 +360,7 @@ credential_set_add(struct credential_set *s, struct credential *c)
 	else if (s->count == BROKER_CREDENTIALS_MAX)
 		rc = -ENOSPC;
 	if (rc != 0) {
-		credential_free(c);
+		credential_unref(c);
 		return rc;
 	}
 	s->credentials[s->count++] = c;

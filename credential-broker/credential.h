@@ -17,7 +17,14 @@
 struct credential {
 	struct message_broker_credential definition;
 	const struct kind *kind;
+	struct broker *broker; /* NULL: of none yet */
+	unsigned int refs;
+	bool is_loaded;      /* its kind can do with it */
 	struct secret value; /* of the kinds that hold one */
+	/* of the settings that are sources, by their index */
+	struct secret secrets[BROKER_SETTINGS_MAX];
+	bool is_serial; /* kind.is_serial, or load() found that it is */
+	void *state;    /* the kind's */
 };
 
 struct credential_set {
@@ -26,17 +33,33 @@ struct credential_set {
 };
 
 /*
- * Checks the definition and loads its value from source_fd (borrowed, -1:
- * none came). 0, or -errno and a text for whoever wrote the configuration.
- * One whose source could not be opened is part of the set without a value:
- * nothing is minted of it, but guests still bring no key of theirs there.
- * -ENOKEY: what the source holds is of no use; *ret is such a one.
+ * Checks the definition and loads its secrets from fds (borrowed, as
+ * message_broker.h has them). 0, or -errno and a text for whoever wrote the
+ * configuration. One of which a source could not be opened is part of the set
+ * and not loaded: nothing is minted of it, but guests still bring no key of
+ * theirs there. -ENOKEY: what a source holds is of no use; *ret is such a one.
  */
 int credential_new(const struct message_broker_credential *definition,
-    int source_fd, struct credential **ret, struct err *err);
-void credential_free(struct credential *c); /* NULL is fine */
-/* The same definition and the same value. */
+    const int *fds, unsigned int fd_count, struct credential **ret,
+    struct err *err);
+struct credential *credential_ref(struct credential *c);
+void credential_unref(struct credential *c); /* NULL is fine */
+/* The same definition and the same secrets. */
 bool credential_equals(const struct credential *a, const struct credential *b);
+
+/* Of kinds: what a key of the definition says. NULL without it. */
+const char *credential_setting(const struct credential *c, const char *name);
+/* The nth of a list, from 0. */
+const char *credential_item(const struct credential *c, const char *name,
+    unsigned int n);
+const struct secret *credential_secret(const struct credential *c,
+    const char *name);
+bool credential_says_yes(const struct credential *c, const char *name);
+uint64_t credential_seconds(const struct credential *c, const char *name,
+    uint64_t otherwise);
+/* A list, parted by blanks. -EINVAL and a text if it does not fit. */
+int credential_join(const struct credential *c, const char *name, char *buf,
+    size_t size, struct err *err);
 
 struct credential_set *credential_set_new(void);
 void credential_set_free(struct credential_set *s); /* NULL is fine */

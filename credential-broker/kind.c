@@ -5,13 +5,31 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
 #include "base/message_broker.h"
+
+#define YEAR_S 31536000u
 
 static const struct kind *const kinds[] = {
 	[BROKER_KIND_STATIC] = &kind_static,
+	[BROKER_KIND_OAUTH2] = &kind_oauth2,
 };
 static_assert(sizeof(kinds) / sizeof(kinds[0]) == BROKER_KIND_COUNT,
     "each kind has a row");
+
+const struct mint_fault_row mint_faults[MINT_FAULT_COUNT] = {
+	[MINT_OK] = { "ok", false },
+	[MINT_UNREACHABLE] = { "issuer-unreachable", false },
+	[MINT_TIMEOUT] = { "issuer-slow", false },
+	[MINT_RATE] = { "issuer-rate-limit", false },
+	[MINT_ISSUER] = { "issuer-error", false },
+	[MINT_REFUSED] = { "issuer-refused", true },
+	[MINT_ANSWER] = { "issuer-bad-answer", false },
+	[MINT_EXPIRED] = { "issuer-sent-expired", false },
+	[MINT_SCOPE] = { "issuer-sent-wider-scope", true },
+	[MINT_BUSY] = { "too-many-mints", false },
+	[MINT_LOCAL] = { "not-ready", false },
+};
 
 const struct kind *
 kind_of(uint8_t kind)
@@ -37,4 +55,40 @@ kind_value_fault(struct span value)
 	if (value.ptr[0] == ' ' || value.ptr[value.len - 1] == ' ')
 		return "begins or ends with a blank";
 	return NULL;
+}
+
+uint64_t
+kind_not_after(uint64_t life_s)
+{
+	return clock_boot_ms() + (life_s < YEAR_S ? life_s : YEAR_S) * 1000;
+}
+
+uint64_t
+kind_not_after_wall(uint64_t wall_s)
+{
+	const uint64_t now_s = clock_wall_ms() / 1000;
+
+	return wall_s <= now_s ? 0 : kind_not_after(wall_s - now_s);
+}
+
+void
+minted_done(struct minted *m)
+{
+	secret_done(&m->value);
+	secret_done(&m->revocation);
+}
+
+void
+mint_end(struct mint *m, enum mint_fault fault, struct minted *result,
+    uint32_t retry_after_s)
+{
+	assert(m->state == NULL);
+	m->done(m, fault, result, retry_after_s);
+}
+
+void
+revoke_end(struct revoke *r, enum mint_fault fault)
+{
+	assert(r->state == NULL);
+	r->done(r, fault);
 }

@@ -1,6 +1,13 @@
 /*
  * How a credential comes to its value. Each kind is one file with one of
- * these; broker.c knows none of them by name.
+ * these; the engine (token.h) knows none of them by name. It decides when a
+ * value is minted, for whom, how long it is used and when it is given back; a
+ * kind only knows how to ask its issuer.
+ *
+ * A kind that is new: a number in enum broker_kind (base/message_broker.h),
+ * its name and keys in conf/hostconf_setting.c, one file kind_NAME.c with a
+ * struct kind, a row in kind.c. It asks by fetch.h, reads answers by answer.h,
+ * and never blocks.
  */
 #ifndef TAPWARD_CREDENTIAL_BROKER_KIND_H
 #define TAPWARD_CREDENTIAL_BROKER_KIND_H
@@ -10,8 +17,11 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/message_lease.h"
+#include "base/names.h"
 #include "base/secret.h"
 
+struct broker;
 struct credential;
 
 /* Longest value handed out: JWTs reach 16 KiB. */
@@ -21,37 +31,139 @@ struct credential;
  * not, so the gate would refuse each lease of it (proxy/scan.h).
  */
 #define KIND_VALUE_MIN_BYTES 8
+/* What a request narrows a value to, e.g. "repository:acme/app:pull". */
+#define KIND_SCOPE_SIZE 512
 
-/* One value, for one lease. */
-struct minted {
-	const struct secret *value; /* borrows from the credential */
-	uint64_t not_after_boot_ms; /* its own end; UINT64_MAX: none */
+/*
+ * Why there is no value now. The word of each is what the guest reads beside
+ * the credential's name, and what the record says: of the issuer's own words
+ * none goes further than here.
+ */
+enum mint_fault {
+	MINT_OK,
+	MINT_UNREACHABLE, /* no address, no connection, no TLS, cut off */
+	MINT_TIMEOUT,     /* the issuer is slow */
+	MINT_RATE,        /* 429: it has enough of us */
+	MINT_ISSUER,      /* 5xx */
+	MINT_REFUSED,     /* 4xx: it will not; somebody must mend something */
+	MINT_ANSWER,  /* a redirect, 1 MiB, another type, not what it says */
+	MINT_EXPIRED, /* had ended when it came */
+	MINT_SCOPE,   /* more than was asked for */
+	MINT_BUSY,    /* too many ask, or too often: a budget, a circuit */
+	MINT_LOCAL,   /* memory, a helper program, a source that is missing */
+	MINT_FAULT_COUNT
 };
 
-struct kind {
-	const char *name;  /* as in `kind = static` */
-	bool needs_source; /* a descriptor comes with the definition */
+struct mint_fault_row {
+	const char *word;
+	bool is_permanent; /* to ask again at once is of no use */
+};
+extern const struct mint_fault_row mint_faults[MINT_FAULT_COUNT];
+
+/* One value. Zeroed is a good start. */
+struct minted {
+	struct secret value;        /* what `apply` puts into a request */
+	char user[LEASE_USER_SIZE]; /* for apply = basic; "": as defined */
+	uint64_t not_after_boot_ms; /* its own end; UINT64_MAX: none */
 	/*
-	 * Takes what the definition's source holds into c; source_fd is
-	 * borrowed, -1 without one. 0, or -errno and a text that names the
-	 * source and never holds a byte of it.
+	 * What revoke() needs to give it back. Empty and not revokes_itself: it
+	 * cannot be given back, and ends by itself.
 	 */
-	int (*load)(struct credential *c, int source_fd, struct err *err);
-	/* 0, or -errno: no lease now. */
-	int (*mint)(struct credential *c, struct minted *ret);
-	/* Wipes what load() left. */
-	void (*done)(struct credential *c);
+	struct secret revocation;
+	bool revokes_itself; /* revoke() gets the value itself */
+};
+void minted_done(struct minted *m); /* wipes */
+
+/*
+ * One flight to the issuer. The engine has one at most for each sandbox,
+ * credential and scope (is_serial: for each credential), and gives up on it by
+ * cancel() after MINT_TIMEOUT_MS.
+ */
+struct mint {
+	/* what to mint; borrowed until mint_end() or cancel() */
+	struct broker *broker;
+	struct credential *credential;
+	const char *sandbox; /* its name, for what the issuer writes down */
+	const char *scope;   /* what kind.scope() wrote, or "" */
+	void *state;         /* the kind's own, NULL at first */
+	/* the engine's */
+	void (*done)(struct mint *m, enum mint_fault fault,
+	    struct minted *result, uint32_t retry_after_s);
+	void *arg;
+};
+#define MINT_TIMEOUT_MS 8000
+
+/*
+ * The flight is over, exactly once and possibly from inside begin(); m->state
+ * must be freed before. result is taken (moved out of) if fault is MINT_OK,
+ * else it may be NULL. retry_after_s: what the issuer asked for, 0 without.
+ * m is gone when this returns.
+ */
+void mint_end(struct mint *m, enum mint_fault fault, struct minted *result,
+    uint32_t retry_after_s);
+
+/* One value that is given back; as struct mint. */
+struct revoke {
+	struct broker *broker;
+	struct credential *credential;
+	struct span what; /* minted.revocation, or the value */
+	void *state;
+	/* the engine's */
+	void (*done)(struct revoke *r, enum mint_fault fault);
+	void *arg;
+};
+/* As mint_end(). MINT_OK also if the issuer did not know it any more. */
+void revoke_end(struct revoke *r, enum mint_fault fault);
+
+struct kind {
+	const char *name; /* as in `kind = static` */
+	/* c->value comes of `value`, which must be there */
+	bool needs_value;
+	/* what it needs for a flight changes by one: never two at once */
+	bool is_serial;
+	/*
+	 * Checks what the definition says and what its secrets hold, which the
+	 * engine has loaded: credential_setting(), credential_secret(). May
+	 * leave c->state. 0, or -errno and a text that names the key and never
+	 * holds a byte of a secret.
+	 */
+	int (*load)(struct credential *c, struct err *err);
+	/* Frees c->state. NULL: there is none. */
+	void (*unload)(struct credential *c);
+	/* The value is there already, and without an end. NULL: it is minted.
+	 */
+	const struct secret *(*held)(const struct credential *c);
+	/*
+	 * Narrows the value to what this request needs; requests of one scope
+	 * share a value. NULL: always "". MINT_OK or why not.
+	 */
+	enum mint_fault (*scope)(const struct credential *c,
+	    const struct message_lease_request *req, char ret[KIND_SCOPE_SIZE]);
+	/* Both NULL with held. */
+	void (*begin)(struct mint *m);
+	void (*cancel)(struct mint *m); /* frees m->state; no mint_end() */
+	/* Both NULL: nothing can be given back. */
+	void (*revoke)(struct revoke *r);
+	void (*revoke_cancel)(struct revoke *r);
 };
 
 /* By enum broker_kind (base/message_broker.h); never NULL. */
 const struct kind *kind_of(uint8_t kind);
 
 extern const struct kind kind_static;
+extern const struct kind kind_oauth2;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no
  * blank at either end, not nothing, not too much. NULL, or what is wrong.
  */
 const char *kind_value_fault(struct span value);
+/*
+ * When a value that lives for life_s from now ends. A life beyond a year is
+ * cut to one.
+ */
+uint64_t kind_not_after(uint64_t life_s);
+/* The same of a wall-clock time, in seconds since 1970; 0 if it is past. */
+uint64_t kind_not_after_wall(uint64_t wall_s);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/message.h"
 #include "conf/verdict.h"
+#include "credential-broker/token.h"
 #include "wire/path.h"
 
 /* Numbers that JSON readers keep whole (RFC 7493 2.2). */
@@ -30,27 +31,37 @@ struct asking {
 struct objection {
 	enum reason reason; /* REASON_NONE: there is none */
 	const char *detail;
+	const char *guest; /* what the guest reads of it, too */
 };
 
-static const struct objection no_objection = { REASON_NONE, "" };
+static const struct objection no_objection = { REASON_NONE, "", "" };
 
 static struct objection
 misuse(const char *detail)
 {
-	return (struct objection){ REASON_CREDENTIAL_MISUSE, detail };
+	return (struct objection){ REASON_CREDENTIAL_MISUSE, detail, "" };
 }
 
 static struct objection
 unavailable(const char *detail)
 {
-	return (struct objection){ REASON_CREDENTIAL_UNAVAILABLE, detail };
+	return (struct objection){ REASON_CREDENTIAL_UNAVAILABLE, detail, "" };
+}
+
+/* Of an issuer: what the guest reads is the same word, and no more. */
+static struct objection
+not_minted(enum mint_fault fault)
+{
+	const char *word = mint_faults[fault].word;
+
+	return (struct objection){ REASON_CREDENTIAL_UNAVAILABLE, word, word };
 }
 
 static struct objection
 check_audit(const struct asking *a)
 {
 	if (!sandbox_can_audit(a->sandbox))
-		return (struct objection){ REASON_AUDIT_UNAVAILABLE, "" };
+		return (struct objection){ REASON_AUDIT_UNAVAILABLE, "", "" };
 	return no_objection;
 }
 
@@ -107,7 +118,7 @@ static struct objection
 check_websocket(const struct asking *a)
 {
 	if (a->req->is_websocket && !a->credential->definition.serves_websocket)
-		return (struct objection){ REASON_WEBSOCKET, "definition" };
+		return (struct objection){ REASON_WEBSOCKET, "definition", "" };
 	return no_objection;
 }
 
@@ -183,20 +194,30 @@ drop_expired(struct sandbox *s)
 	}
 }
 
+/* What the answer to one question is made of. */
+struct lent {
+	const struct secret *value;
+	const char *user;     /* "": as defined */
+	uint64_t end_boot_ms; /* UINT64_MAX: none of its own */
+	uint64_t token;       /* its number; 0 without one */
+};
+
 static struct lease *
-find_lease(struct sandbox *s, const struct message_lease_request *req)
+find_lease(struct sandbox *s, const struct message_lease_request *req,
+    const struct lent *lent)
 {
 	struct lease *l;
 
 	LIST_FOREACH(l, &s->leases, link)
-	if (strcmp(l->credential, req->credential) == 0 &&
+	if (l->token == lent->token &&
+	    strcmp(l->credential, req->credential) == 0 &&
 	    strcmp(l->host, req->host) == 0)
 		return l;
 	return NULL;
 }
 
 static int
-make_lease(struct asking *a, uint64_t not_after_boot_ms, struct lease **ret)
+make_lease(struct asking *a, const struct lent *lent, struct lease **ret)
 {
 	struct sandbox *s = a->sandbox;
 	const uint64_t end =
@@ -213,7 +234,8 @@ make_lease(struct asking *a, uint64_t not_after_boot_ms, struct lease **ret)
 		return -EIO;
 	}
 	l->id = (l->id & LEASE_ID_MASK) | 1;
-	l->expires_boot_ms = end < not_after_boot_ms ? end : not_after_boot_ms;
+	l->expires_boot_ms = end < lent->end_boot_ms ? end : lent->end_boot_ms;
+	l->token = lent->token;
 	memcpy(l->credential, a->req->credential, sizeof(l->credential));
 	memcpy(l->host, a->req->host, sizeof(l->host));
 	LIST_INSERT_HEAD(&s->leases, l, link);
@@ -236,61 +258,96 @@ send_lease(struct sandbox *s, uint32_t id, const struct message_lease *m)
 }
 
 static void
-send_refusal(struct sandbox *s, uint32_t id, enum reason reason)
+send_refusal(struct sandbox *s, uint32_t id, const struct objection *o)
 {
-	const struct message_lease m = { .reason = reason };
+	struct message_lease m = { .reason = o->reason };
 
+	(void)strncpy(m.detail, o->guest, sizeof(m.detail) - 1);
 	send_lease(s, id, &m);
 }
 
 static void
 send_value(struct sandbox *s, uint32_t id, const struct credential *c,
-    const struct lease *l, const struct secret *value)
+    const struct lease *l, const struct lent *lent)
 {
 	const struct message_broker_credential *d = &c->definition;
 	/* The value is only lent to the encoder: no copy lies about. */
 	struct message_lease m = { .reason = REASON_NONE,
 		.lease_id = l->id,
 		.expires_boot_ms = l->expires_boot_ms,
-		.any_request = credential_serves_any_request(c),
+		.any_request =
+		    c->kind->scope == NULL && credential_serves_any_request(c),
 		.serves_websocket = d->serves_websocket,
 		.apply = (enum lease_apply)d->apply,
 		.strip_count = d->strip_count,
 		.strip_response_count = d->strip_response_count,
 		.keeps_set_cookie = d->keeps_set_cookie,
-		.value = *value };
+		.value = *lent->value };
 
 	memcpy(m.field, d->field, sizeof(m.field));
-	memcpy(m.user, d->user, sizeof(m.user));
+	memcpy(m.user, *lent->user != '\0' ? lent->user : d->user,
+	    sizeof(m.user));
 	memcpy(m.placeholder, d->placeholder, sizeof(m.placeholder));
 	memcpy(m.strip, d->strip, sizeof(m.strip));
 	memcpy(m.strip_response, d->strip_response, sizeof(m.strip_response));
 	send_lease(s, id, &m);
 }
 
-/* Nothing stands against it. */
+/* There is a value. */
 static struct objection
-grant(struct asking *a, uint32_t id)
+lend(struct asking *a, uint32_t id, const struct lent *lent)
 {
 	struct sandbox *s = a->sandbox;
-	struct minted minted;
 	struct lease *l;
-	int rc;
 
-	rc = a->credential->kind->mint(a->credential, &minted);
-	if (rc != 0)
-		return unavailable("mint");
 	drop_expired(s);
-	l = find_lease(s, a->req);
+	l = find_lease(s, a->req, lent);
+	/* After its soft end a value is lent once more, until its hard one. */
 	if (l == NULL) {
-		rc = make_lease(a, minted.not_after_boot_ms, &l);
+		const int rc = make_lease(a, lent, &l);
+
 		if (rc != 0)
 			return unavailable(
 			    rc == -ENOSPC ? "too-many-leases" : "memory");
 		write_down(a, &(struct objection){ .detail = "grant" }, l->id);
 	}
-	send_value(s, id, a->credential, l, minted.value);
+	send_value(s, id, a->credential, l, lent);
 	return no_objection;
+}
+
+/* A value that is minted: now, or once its flight is over. */
+static struct objection
+lend_token(struct asking *a, uint32_t id)
+{
+	enum mint_fault fault;
+	struct token *t;
+
+	switch (token_get(a->sandbox, a->credential, a->req, &t, &fault)) {
+	case TOKEN_HERE:
+		break;
+	case TOKEN_WAITS:
+		return token_wait(t, id, a->req) == 0 ? no_objection
+						      : not_minted(MINT_BUSY);
+	case TOKEN_FAILED:
+		return not_minted(fault);
+	}
+	return lend(a, id,
+	    &(struct lent){ &t->minted.value, t->minted.user,
+		token_lease_end(t), t->number });
+}
+
+/* Nothing stands against it. */
+static struct objection
+grant(struct asking *a, uint32_t id)
+{
+	const struct credential *c = a->credential;
+
+	if (!c->is_loaded)
+		return not_minted(MINT_LOCAL);
+	if (c->kind->held == NULL)
+		return lend_token(a, id);
+	return lend(a, id,
+	    &(struct lent){ c->kind->held(c), "", UINT64_MAX, 0 });
 }
 
 void
@@ -313,7 +370,7 @@ lease_request(struct sandbox *s, uint32_t id,
 	if (o.reason == REASON_NONE)
 		return;
 	write_down(&a, &o, 0);
-	send_refusal(s, id, o.reason);
+	send_refusal(s, id, &o);
 }
 
 static void

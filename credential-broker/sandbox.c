@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "credential-broker/lease.h"
+#include "credential-broker/token.h"
 #include "wire/host.h"
 
 #define AREA "broker"
@@ -28,6 +29,7 @@ sandbox_free(struct sandbox *s)
 	if (s == NULL)
 		return;
 	lease_revoke(s, NULL);
+	token_end(s, NULL);
 	LIST_REMOVE(s, link);
 	if (s->gate != NULL)
 		chan_free(s->gate);
@@ -45,6 +47,7 @@ on_gate_closed(struct chan *c, void *arg)
 
 	chan_free(c);
 	s->gate = NULL;
+	token_forget_waits(s);
 	lease_revoke(s, NULL);
 	log_info(AREA, "sandbox=%s gate=gone", s->attached.sandbox);
 }
@@ -218,9 +221,11 @@ sandbox_set_changed(struct sandbox *s, const struct credential_set *before)
 		    credential_set_find(s->broker->set, was->definition.name);
 
 		/* What was not granted was never lent. */
-		if (credential_is_granted(was, &s->attached) &&
-		    (is == NULL || !credential_equals(was, is)))
+		if (is == was)
+			continue;
+		if (credential_is_granted(was, &s->attached))
 			lease_revoke(s, was->definition.name);
+		token_end(s, was);
 	}
 	tell_grants(s);
 }

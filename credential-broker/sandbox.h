@@ -29,7 +29,10 @@ struct lease {
 	uint64_t expires_boot_ms;
 	char credential[CREDENTIAL_NAME_SIZE];
 	char host[HOST_NAME_SIZE];
+	uint64_t token; /* the number of its value; 0: one without an end */
 };
+
+struct token;
 
 struct sandbox {
 	LIST_ENTRY(sandbox) link;
@@ -43,6 +46,10 @@ struct sandbox {
 	bool recorder_can_write; /* as it last said */
 	unsigned int lease_count;
 	LIST_HEAD(leases, lease) leases;
+	/* token.h */
+	unsigned int token_count, wait_count, budget;
+	uint64_t budget_boot_ms; /* when budget was last added to; 0: never */
+	LIST_HEAD(tokens, token) tokens;
 };
 
 /*

@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "conf/hostconf_setting.h"
 #include "wire/address.h"
 
 void
@@ -290,17 +291,22 @@ open_systemd(const char *name, int *ret_fd)
 }
 
 int
-config_open_credential(const struct hostconf_credential *c, int *ret_fd)
+config_open_source(const char *text, int *ret_fd)
 {
-	const char *value;
+	enum hostconf_source source;
+	size_t used;
+	const char *place, *value;
 
-	switch (c->source) {
+	if (hostconf_parse_source(span_of(text), &source, &used) != NULL)
+		return -EINVAL;
+	place = text + used;
+	switch (source) {
 	case HOSTCONF_SOURCE_FILE:
-		return open_file(c->place, ret_fd);
+		return open_file(place, ret_fd);
 	case HOSTCONF_SOURCE_CREDENTIAL:
-		return open_systemd(c->place, ret_fd);
+		return open_systemd(place, ret_fd);
 	case HOSTCONF_SOURCE_ENV:
-		value = getenv(c->place);
+		value = getenv(place);
 		if (value == NULL)
 			return -ENOENT;
 		return fd_memfd_sealed("tapward-env", value, strlen(value),

@@ -30,7 +30,10 @@ void config_free(struct config *c); /* NULL is fine */
 const char *config_placeholder(const struct config *c, const char *credential);
 /* A listening TCP socket at metrics-listen. 0 or -errno. */
 int config_listen_metrics(const struct config *c, int *ret_fd);
-/* Where the configuration names a secret: opened, not read. 0 or -errno. */
-int config_open_credential(const struct hostconf_credential *c, int *ret_fd);
+/*
+ * Where the configuration says that a secret lies ("file:/PATH"): opened, not
+ * read. 0 or -errno.
+ */
+int config_open_source(const char *text, int *ret_fd);
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "daemon/link_broker.h"
 #include "daemon/link_ca.h"
 #include "daemon/link_dialler.h"
 #include "daemon/resolv_conf.h"
@@ -158,10 +159,13 @@ on_files(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (has_changed(RESOLV_CONF, &h->resolv) &&
-	    sv->config->host->resolver_count == 0)
+	    sv->config->host->resolver_count == 0) {
 		link_dialler_configure(sv);
+		link_broker_upstream(sv);
+	}
 	if (!has_changed(sv->config->host->ca_file, &h->bundle))
 		return;
+	link_broker_upstream(sv);
 	rc = link_ca_roots(sv, on_new_roots, sv);
 	if (rc != 0) {
 		log_warn("roots", "%s: %s; the ones before stay",

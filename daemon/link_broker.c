@@ -2,6 +2,7 @@
 #include "daemon/link_broker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "base/message.h"
 #include "base/message_broker.h"
 #include "daemon/jobs.h"
+#include "daemon/link_dialler.h"
 #include "daemon/supervisor.h"
 
 static struct service *
@@ -137,24 +139,79 @@ on_configured(void *arg, int rc, const struct answer *a)
 	startup_progress(sv);
 }
 
+static void
+note_closed(struct supervisor *sv, const char *name, const char *source, int rc)
+{
+	note_fault(sv,
+	    "credential %s: %s: %s; it must be a file, or be set; requests "
+	    "that need it are refused",
+	    name, source, strerror(-rc));
+}
+
+/* Opens what def names; which of its settings are open is noted in it. */
+static unsigned int
+open_sources(struct supervisor *sv, struct message_broker_credential *def,
+    int fds[BROKER_CREDENTIAL_FDS_MAX])
+{
+	unsigned int count = 0;
+	int rc;
+
+	if (def->source[0] != '\0') {
+		rc = config_open_source(def->source, &fds[0]);
+		if (rc != 0)
+			note_closed(sv, def->name, def->source, rc);
+		count += rc == 0 ? 1 : 0;
+	}
+	for (unsigned int i = 0; i < def->setting_count; i++) {
+		struct message_broker_setting *s = &def->settings[i];
+
+		if (!s->is_source)
+			continue;
+		rc = config_open_source(s->text, &fds[count]);
+		if (rc != 0)
+			note_closed(sv, def->name, s->text, rc);
+		s->is_open = rc == 0;
+		count += rc == 0 ? 1 : 0;
+	}
+	return count;
+}
+
 /* 0, or -errno if it did not reach the broker. */
 static int
-send_credential(struct supervisor *sv, const struct hostconf_credential *c,
+send_credential(struct supervisor *sv, struct message_broker_credential *def,
     uint8_t *buf)
 {
 	struct wr w = wr_init(buf, MESSAGE_LARGE_BYTES);
-	AUTO_CLOSE int fd = -1;
-	int rc = config_open_credential(c, &fd);
+	int fds[BROKER_CREDENTIAL_FDS_MAX];
+	const unsigned int count = open_sources(sv, def, fds);
+	int rc;
 
-	if (rc != 0)
-		note_fault(sv,
-		    "credential %s: %s: %s; it must be a file, or be set; "
-		    "requests that need it are refused",
-		    c->def->name, c->def->source, strerror(-rc));
-	message_broker_credential_encode(&w, c->def);
-	/* Without its source, too: what guests may not bring stays known. */
-	return service_tell(broker_of(sv), MSG_BROKER_CREDENTIAL, &w, &fd,
-	    rc == 0 ? 1 : 0);
+	message_broker_credential_encode(&w, def);
+	/* Without a source, too: what guests may not bring stays known. */
+	rc = service_tell(broker_of(sv), MSG_BROKER_CREDENTIAL, &w, fds, count);
+	for (unsigned int i = 0; i < count; i++)
+		fd_close(&fds[i]);
+	return rc;
+}
+
+void
+link_broker_upstream(struct supervisor *sv)
+{
+	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
+	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
+	AUTO_CLOSE int fd =
+	    open(sv->config->host->ca_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
+	int rc = fd == -1 ? -errno : -ENOMEM;
+
+	if (m != NULL && buf != NULL && fd != -1) {
+		link_dialler_message(sv, m);
+		message_dialler_config_encode(&w, m);
+		rc = service_tell(broker_of(sv), MSG_BROKER_UPSTREAM, &w, &fd,
+		    1);
+	}
+	if (rc != 0 && rc != -EAGAIN)
+		log_err("broker", "upstream: %s", strerror(-rc));
 }
 
 void
@@ -170,7 +227,7 @@ link_broker_configure(struct supervisor *sv)
 
 	sv->credential_fault[0] = '\0';
 	for (size_t i = 0; rc == 0 && i < h->credential_count; i++) {
-		rc = send_credential(sv, &h->credentials[i], buf);
+		rc = send_credential(sv, h->credentials[i].def, buf);
 		if (rc == 0)
 			m.credential_count++;
 	}
@@ -191,6 +248,7 @@ static const struct chan_rule rules[] = {
 static void
 on_up(struct service *s)
 {
+	link_broker_upstream(s->sv);
 	link_broker_configure(s->sv);
 	jobs_on_service_up(s, WIRES_BROKER);
 }

@@ -22,5 +22,7 @@ void link_broker_detach(const struct sandbox *s);
  * opened is left out and told. The broker takes them over whole or not at all.
  */
 void link_broker_configure(struct supervisor *sv);
+/* By which nameservers and roots it finds and knows its issuers. */
+void link_broker_upstream(struct supervisor *sv);
 
 #endif

@@ -84,6 +84,16 @@ on_configured(void *arg, int rc, const struct answer *a)
 }
 
 void
+link_dialler_message(const struct supervisor *sv,
+    struct message_dialler_config *ret)
+{
+	*ret = *sv->config->dialler;
+	if (ret->resolver_count == 0)
+		ret->resolver_count =
+		    host_watch_resolvers(ret->resolvers, DIALLER_RESOLVERS_MAX);
+}
+
+void
 link_dialler_configure(struct supervisor *sv)
 {
 	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
@@ -92,10 +102,7 @@ link_dialler_configure(struct supervisor *sv)
 	int rc = -ENOMEM;
 
 	if (m != NULL && buf != NULL) {
-		*m = *sv->config->dialler;
-		if (m->resolver_count == 0)
-			m->resolver_count = host_watch_resolvers(m->resolvers,
-			    DIALLER_RESOLVERS_MAX);
+		link_dialler_message(sv, m);
 		message_dialler_config_encode(&w, m);
 		rc = service_ask(dialler_of(sv), MSG_DIALLER_CONFIG, &w, NULL,
 		    0, (struct asker){ on_configured, sv });

@@ -4,6 +4,7 @@
 #ifndef TAPWARD_DAEMON_LINK_DIALLER_H
 #define TAPWARD_DAEMON_LINK_DIALLER_H
 
+#include "base/message_dialler.h"
 #include "daemon/service.h"
 
 struct policy_set;
@@ -20,5 +21,8 @@ void link_dialler_detach(const struct sandbox *s);
 /* What the host's configuration and resolv.conf say, and its addresses. */
 void link_dialler_configure(struct supervisor *sv);
 void link_dialler_addresses(struct supervisor *sv);
+/* What the first of these sends, for the broker, who resolves names too. */
+void link_dialler_message(const struct supervisor *sv,
+    struct message_dialler_config *ret);
 
 #endif

@@ -255,6 +255,7 @@ startup_reload(struct supervisor *sv)
 	rc = link_recorder_open_log(sv);
 	if (rc != 0)
 		log_err("reload", "audit log: %s", strerror(-rc));
+	link_broker_upstream(sv);
 	link_broker_configure(sv);
 	link_dialler_configure(sv);
 	rc = link_ca_roots(sv, on_new_roots, sv);

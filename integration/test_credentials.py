@@ -6,10 +6,9 @@ a spelling does not count.
 import json
 import os
 import signal
-import ssl
 
 from harness.claims import claim, contains, equal, lacks, until
-from harness.origins import RawOrigin
+from harness.origins import HeadsOrigin
 from harness.world import World
 
 ADDRESS = "10.201.0.10"
@@ -54,32 +53,6 @@ STRIPPED = ("x-api-key", "X-Acme-Key", "x_acme_key", "X-ACME_Key",
 _world = {}
 
 
-class Origin:
-    """Answers every request with 200; heads holds them as they came."""
-
-    def __init__(self, w):
-        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.tls.load_cert_chain(*w.authority.issue(*NAMES))
-        self.heads = []
-        self.raw = RawOrigin(w.net, ADDRESS, 443, self.serve)
-
-    def serve(self, peer, record):
-        peer = self.tls.wrap_socket(peer, server_side=True)
-        peer.settimeout(20)
-        while True:
-            head = b""
-            while b"\r\n\r\n" not in head:
-                part = peer.recv(65536)
-                if not part:
-                    return
-                head += part
-            self.heads.append(head.decode("latin-1"))
-            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
-
-    def close(self):
-        self.raw.close()
-
-
 def credential(name, file, grant="granted-*"):
     return CREDENTIAL.format(name=name, file=file, grant=grant)
 
@@ -94,7 +67,7 @@ def world():
             f.write(credential("alien", secret, grant="others-*"))
             f.write(credential("lost", f"{w.folder}/no-such-file"))
         w.start()
-        _world.update(w=w, origin=w.own(Origin(w)), secret=secret,
+        _world.update(w=w, origin=w.own(HeadsOrigin(w, ADDRESS, *NAMES)), secret=secret,
                       s=w.sandbox(POLICY, f"granted-{w.id}"))
     return _world["w"], _world["origin"], _world["s"]
 
@@ -244,7 +217,7 @@ def _():
             for host, (text, mode, _) in BAD.items():
                 f.write(credential(host, w.file(host, text, mode)))
         w.start()
-        _world["origin"] = w.own(Origin(w))
+        _world["origin"] = w.own(HeadsOrigin(w, ADDRESS, *NAMES))
         s = w.sandbox(NEEDED, f"granted-{w.id}")
         sends(s, "named", CANARY)
         for host in BAD:

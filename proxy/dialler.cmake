@@ -1,19 +1,24 @@
 # The dialler: a library for its tests and the program. c-ares is linked here
-# and nowhere else.
+# and nowhere else; the broker finds its issuers by the same resolver.
+
+tapward_library(tapward_resolver_lib
+	SOURCES
+		dialler_answer.c
+		dialler_ares.c
+		dialler_cache.c
+		dialler_resolve.c
+	LINK tapward_conf tapward_wire tapward_base PkgConfig::EVENT
+		PkgConfig::CARES)
 
 tapward_library(tapward_dialler_lib
 	SOURCES
 		dialler.c
 		dialler_address.c
-		dialler_answer.c
-		dialler_ares.c
-		dialler_cache.c
 		dialler_connect.c
 		dialler_dial.c
-		dialler_resolve.c
 		dialler_sandbox.c
-	LINK tapward_conf tapward_wire tapward_base PkgConfig::EVENT
-		PkgConfig::CARES)
+	LINK tapward_resolver_lib tapward_conf tapward_wire tapward_base
+		PkgConfig::EVENT)
 
 tapward_program(tapward-dialler
 	DESTINATION ${TAPWARD_LIBEXECDIR}

@@ -451,7 +451,7 @@ on_lease(enum reason reason, struct injection *in, void *arg)
 		exchange_refuse_for(x, reason,
 		    reason == REASON_WEBSOCKET
 			? "its definition does not say websocket = yes"
-			: "");
+			: lease_detail(x->gate));
 		return;
 	}
 	x->revocations = pool_revocations(x->gate);

@@ -68,6 +68,7 @@ struct lease_port {
 	size_t kept_count;
 	uint64_t forgets; /* how often something was to be forgotten */
 	struct grants *grants;
+	const char *detail; /* of the refusal that is being told; "" */
 };
 
 static bool
@@ -285,6 +286,12 @@ lease_get(struct gate *g, const struct message_lease_request *req,
 	return w;
 }
 
+const char *
+lease_detail(const struct gate *g)
+{
+	return g->broker == NULL ? "" : g->broker->detail;
+}
+
 const struct grants *
 lease_grants(const struct gate *g)
 {
@@ -382,7 +389,9 @@ serve(struct lease_port *p, struct lease_wait *w, struct message_lease *m)
 	struct injection *lease = take(p, m, &reason);
 
 	if (lease == NULL) {
+		p->detail = m->detail;
 		tell(w, reason);
+		p->detail = "";
 		return;
 	}
 	if (m->any_request && p->forgets == w->forgets)
@@ -500,6 +509,7 @@ port_new(struct gate *g)
 	if (p == NULL)
 		return NULL;
 	p->gate = g;
+	p->detail = "";
 	TAILQ_INIT(&p->open);
 	TAILQ_INIT(&p->failed);
 	TAILQ_INIT(&p->kept);

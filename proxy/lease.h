@@ -31,6 +31,12 @@ struct lease_wait *lease_get(struct gate *g,
 void lease_cancel(struct lease_wait *w); /* NULL is fine */
 
 /*
+ * Inside done: what the broker says of its refusal that the guest may read, a
+ * word; "" for nothing.
+ */
+const char *lease_detail(const struct gate *g);
+
+/*
  * NULL until the broker has told them once; nothing may go to an origin
  * before. While a broker is away, what the last one told holds: names are no
  * secret, and to forget them would let a guest's own key through.

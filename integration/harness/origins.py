@@ -1,6 +1,7 @@
 """Origins: real servers in the tests' network, and one that says raw bytes."""
 import os
 import socket
+import ssl
 import threading
 
 from . import shell
@@ -118,6 +119,33 @@ class RawOrigin:
         except OSError:
             pass
         self.listener.close()
+
+
+class HeadsOrigin:
+    """Over TLS, answers every request without a body with 200; heads holds
+    them as they came."""
+
+    def __init__(self, world, address, *names):
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(*world.authority.issue(*names))
+        self.heads = []
+        self.raw = RawOrigin(world.net, address, 443, self.serve)
+
+    def serve(self, peer, record):
+        peer = self.tls.wrap_socket(peer, server_side=True)
+        peer.settimeout(20)
+        while True:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                part = peer.recv(65536)
+                if not part:
+                    return
+                head += part
+            self.heads.append(head.decode("latin-1"))
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
+
+    def close(self):
+        self.raw.close()
 
 
 def listen_in(net, address, port):

@@ -23,15 +23,18 @@ check_credential(const struct hostconf_credential *cr)
 {
 	const struct message_broker_credential *d = cr->def;
 
-	must(d->name[0] != '\0' && d->source[0] != '\0' && d->port != 0);
+	must(d->name[0] != '\0' && d->port != 0);
 	must(d->host_count > 0 && d->host_count <= BROKER_HOSTS_MAX);
 	must(d->grant_count > 0 && d->grant_count <= BROKER_GRANTS_MAX);
 	must(d->strip_count > 0 && d->strip_count <= LEASE_STRIP_MAX);
 	must(d->strip_response_count <= LEASE_STRIP_MAX);
 	must(d->apply < LEASE_APPLY_COUNT);
 	must(strchr(d->hosts[0], '*') == NULL);
-	must(
-	    cr->place > d->source && cr->place < d->source + sizeof(d->source));
+	must((d->kind == BROKER_KIND_STATIC) == (d->source[0] != '\0'));
+	must(d->setting_count <= BROKER_SETTINGS_MAX);
+	for (unsigned int i = 0; i < d->setting_count; i++)
+		must(d->settings[i].text[0] != '\0' &&
+		    cr->setting_lines[i] > cr->line);
 }
 
 static void

@@ -32,7 +32,7 @@
 #include "tests/unit/count_fds.h"
 
 #define DEADLINE_S 20
-#define SEEN_MAX 64
+#define SEEN_MAX 1024
 #define CANARY "canary-5f1d9c0b7e"
 #define LEASE_S 300
 
@@ -62,6 +62,7 @@ struct answer {
 	unsigned int strip_count, strip_response_count;
 	char strip_response[LEASE_FIELD_NAME_SIZE]; /* the first */
 	bool keeps_set_cookie;
+	char detail[LEASE_DETAIL_SIZE];
 	char value[64];
 };
 
@@ -154,6 +155,7 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 		.keeps_set_cookie = m.keeps_set_cookie };
 	memcpy(a->strip_response, m.strip_response[0],
 	    sizeof(a->strip_response));
+	memcpy(a->detail, m.detail, sizeof(a->detail));
 	assert_true(m.value.len < sizeof(a->value));
 	if (m.value.len > 0)
 		memcpy(a->value, m.value.ptr, m.value.len);
@@ -530,7 +532,7 @@ request(struct world *w, const char *credential, const char *host,
 	    0);
 }
 
-static const struct answer *
+static inline const struct answer *
 ask(struct world *w, const char *credential, const char *host, const char *path)
 {
 	const unsigned int before = w->answer_count;
@@ -540,13 +542,13 @@ ask(struct world *w, const char *credential, const char *host, const char *path)
 	return &w->answers[before];
 }
 
-static const struct answer *
+static inline const struct answer *
 ask_npm(struct world *w)
 {
 	return ask(w, "npm", "npm.acme.example", "/pkg/a");
 }
 
-static const struct answer *
+static inline const struct answer *
 ask_free(struct world *w)
 {
 	return ask(w, "free", "free.acme.example", "/any");

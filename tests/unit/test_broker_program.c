@@ -2,7 +2,7 @@
  * tapward-broker itself, sealed: each way that a lease can take is gone once
  * under its system call filter, and what holds the value is out of reach.
  */
-#include "tests/unit/broker_support.h"
+#include "tests/unit/mint_support.h"
 #include "tests/unit/program_support.h"
 
 static void
@@ -48,10 +48,37 @@ leases_under_its_filter(void **state)
 	world_free(w);
 }
 
+/* With its own sockets, and back to the issuer when the sandbox goes. */
+static void
+mints_under_its_filter(void **state)
+{
+	static const char *const script[] = { TOKEN("token-number-one", "600"),
+		"HTTP/1.1 200 OK\r\n\r\n", NULL };
+	int fd;
+	struct world *w = world_new_bare(&fd);
+	struct program p = program_start(TAPWARD_BROKER_PROGRAM, fd);
+	struct issuer issuer;
+
+	(void)state;
+	issuer_init(&issuer, w->base, script);
+	send_upstream(w);
+	send_definition(w, minted(&issuer), SECRET "\n");
+	send_configured(w, 1);
+	attach(w, "ci-one");
+	assert_string_equal(ask_free(w)->value, "token-number-one");
+	send_configured(w, 0);
+	wait_for_count(w, &issuer.count, 2);
+	assert_non_null(strstr(issuer.last, "token=token-number-one"));
+	program_end(&p);
+	issuer_done(&issuer);
+	world_free(w);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mints_under_its_filter),
 		cmocka_unit_test(leases_under_its_filter),
 	};
 

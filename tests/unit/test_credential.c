@@ -86,7 +86,7 @@ lends_nothing_of_what_came_without_its_source(void **state)
 	assert_true(w->done.ok);
 	assert_int_equal(ask_npm(w)->reason, REASON_CREDENTIAL_UNAVAILABLE);
 	wait_for_count(w, &w->record_count, 1);
-	assert_string_equal(w->records[0].detail, "mint");
+	assert_string_equal(w->records[0].detail, "not-ready");
 	assert_string_equal(ask_free(w)->value, CANARY "-free");
 	/* Guests are kept from bringing a key of theirs all the same. */
 	wait_for_count(w, &w->told_count, 2);

@@ -1,0 +1,145 @@
+"""Credentials that live seconds: minted by an OAuth 2.0 server that nobody
+here wrote, refreshed before they end, given back with their sandbox.
+"""
+import re
+
+from harness.claims import claim, contains, equal, lacks, until
+from harness.oidc import Issuer
+from harness.origins import HeadsOrigin
+from harness.world import World
+
+ORIGIN, ISSUER = "10.201.0.30", "10.201.0.31"
+NAMES = {"api.example.com": ORIGIN, "two.example.com": ORIGIN,
+         "issuer.example.com": ISSUER}
+SECRET = "canary-s3cr3t+/:%-of-the-client"
+TTL = 6
+CLIENTS = [
+    {"client_id": "svc", "client_secret": SECRET,
+     "grant_types": ["client_credentials"], "redirect_uris": [],
+     "response_types": [], "scope": "read write",
+     "token_endpoint_auth_method": "client_secret_basic"},
+]
+
+POLICY = """\
+[policy]
+version = 1
+
+[allow api]
+host       = api.example.com
+credential = api
+
+[allow two]
+host       = two.example.com
+credential = two
+"""
+
+CREDENTIAL = """
+[credential api]
+kind          = oauth2
+token-url     = https://issuer.example.com/token
+revoke-url    = https://issuer.example.com/token/revocation
+client-id     = svc
+client-secret = file:{file}
+scope         = read, write
+host          = api.example.com
+apply         = bearer
+grant         = ci-* user:root
+
+[credential two]
+kind          = oauth2
+token-url     = https://issuer.example.com/nothing-here
+client-id     = svc
+client-secret = file:{file}
+host          = two.example.com
+apply         = bearer
+grant         = ci-* user:root
+"""
+
+_world = {}
+
+
+def world():
+    if not _world:
+        w = World(NAMES, start=False)
+        issuer = w.own(Issuer(w, "issuer.example.com", ISSUER, CLIENTS, TTL))
+        origin = w.own(HeadsOrigin(w, ORIGIN, "api.example.com",
+                                   "two.example.com"))
+        secret = w.file("client-secret", SECRET + "\n", 0o600)
+        with open(w.config, "a", encoding="ascii") as f:
+            f.write(CREDENTIAL.format(file=secret))
+        w.start()
+        _world.update(w=w, issuer=issuer, origin=origin,
+                      s=w.sandbox(POLICY, "ci-mint"))
+    return _world["w"], _world["issuer"], _world["origin"], _world["s"]
+
+
+def token(s, origin):
+    """The one that the origin is sent now."""
+    del origin.heads[:]
+    got = s.curl("-H", "Authorization: Bearer of-the-guest",
+                 "https://api.example.com/")
+    equal(got.out, "ok\n", repr(got))
+    found = re.search(r"authorization: Bearer (\S+)\r\n", origin.heads[0], re.I)
+    assert found, origin.heads[0]
+    lacks(origin.heads[0], "of-the-guest")
+    return found.group(1)
+
+
+@claim("oauth2: a token is minted on first use, used while it lives, and another one when it has ended")
+def _():
+    _, issuer, origin, s = world()
+    first = token(s, origin)
+    assert issuer.is_active(first, "svc", SECRET)
+    equal(token(s, origin), first)
+    equal(issuer.count("/token"), 1)
+    until(lambda: token(s, origin) != first, 3 * TTL, "another token")
+    assert issuer.is_active(token(s, origin), "svc", SECRET)
+    w, _, _, _ = world()
+    for word in ("mint", "refresh"):
+        assert any(re.fullmatch(f"{word} fp=[0-9a-f]{{8}}",
+                                r.get("detail", ""))
+                   for r in w.audit(s.name, event="lease")), word
+
+
+@claim("oauth2: an issuer that refuses, and one that is gone: the guest reads the credential's name and the class, no more")
+def _():
+    _, issuer, origin, s = world()
+    del origin.heads[:]
+    got = s.curl("-i", "https://two.example.com/")
+    contains(got.out.lower(), "tapward-reason: credential-unavailable", repr(got))
+    contains(got.out, "issuer-refused")
+    contains(got.out, "two")
+    for word in ("issuer.example.com", "nothing-here", "svc", SECRET, ISSUER):
+        lacks(got.out, word)
+    equal(origin.heads, [])
+    issuer.stop()
+
+    def is_refused():
+        got = s.curl("-i", "https://api.example.com/")
+        return "issuer-unreachable" in got.out and got
+
+    got = until(is_refused, 3 * TTL, "the last token has ended")
+    contains(got.out, "api")
+    lacks(got.out, ISSUER)
+    issuer.start()
+    until(lambda: s.curl("https://api.example.com/").out == "ok\n", 30,
+          "the circuit closes")
+
+
+@claim("oauth2: rm gives the token back: the issuer itself says that it is worth nothing")
+def _():
+    w, issuer, origin, _ = world()
+    s = w.sandbox(POLICY, "ci-gone")
+    mine = token(s, origin)
+    assert issuer.is_active(mine, "svc", SECRET)
+    s.rm().ok()
+    until(lambda: not issuer.is_active(mine, "svc", SECRET), TTL - 2,
+          "the token is revoked")
+    assert issuer.count("/token/revocation") > 0
+
+
+@claim("oauth2: the world of minted credentials ends and leaves nothing")
+def _():
+    w, _, _, _ = world()
+    w.close()
+    _world.clear()

@@ -1,0 +1,76 @@
+/*
+ * A broker of which one credential, `free`, is minted by an issuer on the same
+ * event loop.
+ */
+#ifndef TAPWARD_TESTS_UNIT_MINT_SUPPORT_H
+#define TAPWARD_TESTS_UNIT_MINT_SUPPORT_H
+
+#include "tests/unit/broker_support.h"
+#include "tests/unit/issuer.h"
+
+#include "base/fd.h"
+#include "base/message_dialler.h"
+
+#define JSON                                                                   \
+	"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                \
+	"Connection: close\r\n\r\n"
+#define TOKEN(value, life)                                                     \
+	JSON "{\"access_token\":\"" value "\",\"token_type\":\"Bearer\","      \
+	     "\"expires_in\":" life "}"
+#define SECRET "canary-secret+/:%"
+
+static inline void
+set(struct message_broker_credential *m, const char *name, const char *text,
+    bool is_source)
+{
+	struct message_broker_setting *s = &m->settings[m->setting_count++];
+
+	(void)snprintf(s->name, sizeof(s->name), "%s", name);
+	(void)snprintf(s->text, sizeof(s->text), "%s", text);
+	s->is_source = s->is_open = is_source;
+}
+
+/* `free` is minted by this issuer. */
+static inline struct message_broker_credential *
+minted(const struct issuer *i)
+{
+	static struct message_broker_credential m;
+	char url[64];
+
+	bind_to_host(&m, "free", "free.acme.example");
+	m.kind = BROKER_KIND_OAUTH2;
+	m.source[0] = '\0';
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/token",
+	    (unsigned int)i->port);
+	set(&m, "token-url", url, false);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/revoke",
+	    (unsigned int)i->port);
+	set(&m, "revoke-url", url, false);
+	set(&m, "client-id", "svc", false);
+	set(&m, "client-secret", "file:/secret/free", true);
+	set(&m, "scope", "read", false);
+	set(&m, "scope", "write", false);
+	set(&m, "cleartext", "yes", false);
+	return &m;
+}
+
+static inline void
+send_upstream(struct world *w)
+{
+	static uint8_t buf[MESSAGE_LARGE_BYTES];
+	struct message_dialler_config *m = calloc(1, sizeof(*m));
+	struct wr body = wr_init(buf, sizeof(buf));
+	int fd = source("", 0);
+
+	assert_non_null(m);
+	m->limits =
+	    (struct message_dialler_limits){ 1000, 1000, 8, 64, 1, 60, 5 };
+	message_dialler_config_encode(&body, m);
+	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_UPSTREAM, 0, &body,
+			     &fd, 1),
+	    0);
+	(void)close(fd);
+	free(m);
+}
+
+#endif
