@@ -48,6 +48,8 @@ int cmd_env(const struct cli *cli, int argc, char **argv);
 int cmd_log(const struct cli *cli, int argc, char **argv);
 int cmd_check(const struct cli *cli, int argc, char **argv);
 int cmd_preset(const struct cli *cli, int argc, char **argv);
+int cmd_test(const struct cli *cli, int argc, char **argv);
+int cmd_diff(const struct cli *cli, int argc, char **argv);
 int cmd_explain(const struct cli *cli, int argc, char **argv);
 
 /* Prints "tapward COMMAND: text" and returns CLI_USAGE. */

@@ -11,15 +11,11 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/loaded.h"
 #include "cli/policy_file.h"
 #include "conf/check.h"
-#include "conf/compile.h"
 #include "conf/explain.h"
 #include "conf/policy.h"
-#include "conf/presets.h"
-
-/* A file to check may be a ceiling of millions of names. */
-#define CHECK_FILE_MAX_BYTES POLICY_IMAGE_MAX_BYTES
 
 static int
 check_file(const char *path, enum check_form form, char *text, size_t size)
@@ -28,7 +24,7 @@ check_file(const char *path, enum check_form form, char *text, size_t size)
 	struct check_report report;
 	struct err err = { "" };
 	struct wr w = wr_init(text, size - 1);
-	int rc = policy_file_read(path, CHECK_FILE_MAX_BYTES, &file, &err);
+	int rc = policy_file_read(path, LOADED_CEILING_MAX_BYTES, &file, &err);
 
 	if (rc != 0)
 		return cli_fail(&err, CLI_FAILED);
@@ -74,60 +70,6 @@ cmd_check(const struct cli *cli, int argc, char **argv)
 	return worst;
 }
 
-/* A policy and what it lives in; on the heap, findings are 32 KiB. */
-struct loaded {
-	struct policy_file file;
-	struct compile_result result;
-	struct policy *policy;
-};
-
-static void
-loaded_free(struct loaded *l)
-{
-	if (l == NULL)
-		return;
-	policy_unref(l->policy);
-	compile_result_done(&l->result);
-	policy_file_done(&l->file);
-	free(l);
-}
-
-/* The policy, or NULL with the findings printed. */
-static struct loaded *
-load(const char *path, bool is_ceiling)
-{
-	struct compile_input in = { .is_ceiling = is_ceiling,
-		.preset = presets_find };
-	struct loaded *l = calloc(1, sizeof(*l));
-	struct err err = { "" };
-	int rc = -ENOMEM;
-
-	if (l != NULL)
-		rc = policy_file_read(path,
-		    is_ceiling ? CHECK_FILE_MAX_BYTES : POLICY_TEXT_MAX_BYTES,
-		    &l->file, &err);
-	if (rc != 0) {
-		(void)cli_fail(&err, CLI_FAILED);
-		loaded_free(l);
-		return NULL;
-	}
-	in.display_name = policy_file_name(&l->file);
-	in.text = (struct span){ (const uint8_t *)l->file.text, l->file.len };
-	rc = compile_policy(&in, &l->result);
-	for (size_t i = 0; i < l->result.finding_count; i++)
-		(void)fprintf(stderr, "%s\n", l->result.findings[i].text);
-	if (rc == 0)
-		rc = policy_map_bytes(l->result.image, l->result.image_len,
-		    &l->policy);
-	if (rc == 0)
-		return l;
-	if (rc != -EINVAL)
-		(void)fprintf(stderr, "tapward: %s: %s\n", l->file.path,
-		    strerror(-rc));
-	loaded_free(l);
-	return NULL;
-}
-
 static void
 print_explanation_json(const struct explanation *e)
 {
@@ -168,16 +110,40 @@ struct explain_options {
 	const char *policy;
 	const char *ceiling;
 	const char *method;
+	const char *push; /* a reference; then the target is a repository */
+	enum git_operation operation;
 	bool json;
 };
+
+static bool
+parse_operation(const char *text, enum git_operation *ret)
+{
+	for (int op = GIT_CREATE; op < GIT_OPERATIONS; op++) {
+		if (strcmp(git_operation_name((enum git_operation)op), text) ==
+		    0) {
+			*ret = (enum git_operation)op;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int
+ask(const struct explain_options *o, const struct policy_pair *pair,
+    const char *target, struct explanation *ret, struct err *err)
+{
+	return o->push != NULL
+	    ? explain_push(pair, target, o->push, o->operation, ret, err)
+	    : explain(pair, target, o->method, ret, err);
+}
 
 /* 1 would mean "deny": what cannot be judged is CLI_USAGE. */
 static int
 explain_url(const struct explain_options *o, const char *url)
 {
-	struct loaded *policy = load(o->policy, false);
+	struct loaded *policy = loaded_read(o->policy, false);
 	struct loaded *ceiling =
-	    o->ceiling == NULL ? NULL : load(o->ceiling, true);
+	    o->ceiling == NULL ? NULL : loaded_read(o->ceiling, true);
 	struct explanation e;
 	struct err err = { "" };
 	int rc = CLI_USAGE;
@@ -186,7 +152,7 @@ explain_url(const struct explain_options *o, const char *url)
 		struct policy_pair pair = { policy->policy,
 			ceiling == NULL ? NULL : ceiling->policy };
 
-		if (explain(&pair, url, o->method, &e, &err) != 0) {
+		if (ask(o, &pair, url, &e, &err) != 0) {
 			rc = cli_fail(&err, CLI_USAGE);
 		} else {
 			(o->json ? print_explanation_json : print_explanation)(
@@ -206,6 +172,8 @@ cmd_explain(const struct cli *cli, int argc, char **argv)
 		{ "policy", required_argument, NULL, 'p' },
 		{ "ceiling", required_argument, NULL, 'c' },
 		{ "method", required_argument, NULL, 'm' },
+		{ "push", required_argument, NULL, 'P' },
+		{ "operation", required_argument, NULL, 'o' },
 		{ "json", no_argument, NULL, 'j' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -224,6 +192,15 @@ cmd_explain(const struct cli *cli, int argc, char **argv)
 		case 'm':
 			o.method = optarg;
 			break;
+		case 'P':
+			o.push = optarg;
+			break;
+		case 'o':
+			if (!parse_operation(optarg, &o.operation))
+				return cli_usage("explain",
+				    "an operation is create, update, delete "
+				    "or force");
+			break;
 		case 'j':
 			o.json = true;
 			break;
@@ -233,5 +210,9 @@ cmd_explain(const struct cli *cli, int argc, char **argv)
 	}
 	if (argc - optind != 1)
 		return cli_usage("explain", "name one URL");
+	if (o.push == NULL ? o.operation != GIT_OPERATION_NONE
+			   : o.method != NULL)
+		return cli_usage("explain",
+		    "--operation goes with --push, and --method without");
 	return explain_url(&o, argv[optind]);
 }

@@ -14,9 +14,16 @@
 
 static const struct cli_command commands[] = {
 	{ "check", "[--json] FILE...", "lint policy files", cmd_check },
+	{ "test", "[--ceiling FILE] [--json] [FILE...]",
+	    "ask a policy what its [expect] sections expect", cmd_test },
+	{ "diff", "[--ceiling] [--json] OLD NEW",
+	    "what a change of a policy opens and closes", cmd_diff },
 	{ "explain",
-	    "[--policy FILE] [--ceiling FILE] [--method M] [--json] URL",
-	    "verdict, reason and rule for a URL", cmd_explain },
+	    "[--policy FILE] [--ceiling FILE] [--method M] [--json] URL\n"
+	    "           | ... --push REF [--operation "
+	    "create|update|delete|force]"
+	    " REPOSITORY",
+	    "verdict, reason and rule for a URL or a push", cmd_explain },
 	{ "preset", "list [--json] | show NAME [--json]",
 	    "what is shipped to start from", cmd_preset },
 	{ "create",

@@ -24,6 +24,9 @@ struct target {
 	struct span authority;
 	struct span path;
 	struct span query;
+	/* of a push: what it does, and the key without which it may not */
+	const struct policy_command *cmd;
+	const char *missing_key;
 };
 
 static struct span
@@ -176,7 +179,14 @@ hint_git(struct explanation *e, const struct target *t)
 	enum git_service service = git_service_of(t->path, &repo);
 	int len = repo.len < 128 ? (int)repo.len : 128;
 
-	if (v->reason == REASON_GIT_REF)
+	if (v->reason == REASON_GIT_REF && t->missing_key != NULL)
+		hint(e, "add `%s = yes` to [git %s] (%s:%u)", t->missing_key,
+		    v->rule, v->file, v->line);
+	else if (v->reason == REASON_GIT_REF && t->cmd != NULL)
+		hint(e, "add `push = %.*s` to [git %s] (%s:%u)",
+		    (int)t->cmd->ref.len, (const char *)t->cmd->ref.ptr,
+		    v->rule, v->file, v->line);
+	else if (v->reason == REASON_GIT_REF)
 		hint(e,
 		    "add `push = refs/heads/NAME` to [git %s] (%s:%u), which "
 		    "lets nothing be pushed",
@@ -190,6 +200,28 @@ hint_git(struct explanation *e, const struct target *t)
 		    "[git %s] (%s:%u) lets nothing through but git's smart "
 		    "HTTP requests",
 		    e->host, v->rule, v->file, v->line);
+}
+
+/* What a rule of a preset misses goes into a rule of one's own. */
+static void
+hint_preset(struct explanation *e, const struct target *t, const char *method)
+{
+	const struct verdict *v = &e->verdict;
+	int len = t->path.len < 128 ? (int)t->path.len : 128;
+
+	hint(e,
+	    "add a rule of your own, [allow NAME] with `host = %s`, `method = "
+	    "%s` and `path = %.*s`: [%s %s] is of %s, which does not change",
+	    e->host, method, len, (const char *)t->path.ptr, verdict_section(v),
+	    v->rule, v->file);
+}
+
+static bool
+is_of_preset(const struct verdict *v)
+{
+	return strncmp(v->file, "preset:", 7) == 0 &&
+	    (v->reason == REASON_METHOD || v->reason == REASON_QUERY ||
+		v->reason == REASON_PATH);
 }
 
 static void
@@ -212,6 +244,8 @@ give_hint(struct explanation *e, const struct target *t, const char *method)
 		    "this host: [%s %s] (%s:%u) names others",
 		    e->port, scheme_name(e->scheme), verdict_section(v),
 		    v->rule, v->file, v->line);
+	else if (is_of_preset(v) && !path_read(t->path).is_ambiguous)
+		hint_preset(e, t, method);
 	else if (v->is_git && v->action == ACTION_DENY)
 		hint_git(e, t);
 	else if (v->reason == REASON_METHOD)
@@ -235,9 +269,35 @@ give_hint(struct explanation *e, const struct target *t, const char *method)
 /* --- the questions ----------------------------------------------------------
  */
 
+/* The request, and of a push whose commands are read the one that is asked. */
+static struct verdict
+judge_request(const struct policy_pair *pair, const struct policy_request *req,
+    const struct policy_command *cmd)
+{
+	struct verdict v = policy_judge_request(pair, req);
+
+	if (cmd == NULL || v.action == ACTION_DENY || !v.reads_push)
+		return v;
+	return policy_judge_push(pair, req, cmd);
+}
+
+/* Would an update of the same reference pass? Then a key is what is missing. */
+static const char *
+find_missing_key(const struct policy_pair *pair,
+    const struct policy_request *req, const struct policy_command *cmd)
+{
+	struct policy_command update = { GIT_UPDATE, cmd->ref };
+
+	if (cmd->operation != GIT_DELETE && cmd->operation != GIT_FORCE)
+		return NULL;
+	if (judge_request(pair, req, &update).action == ACTION_DENY)
+		return NULL;
+	return git_operation_name(cmd->operation);
+}
+
 static void
-judge(const struct policy_pair *pair, const struct target *t,
-    const char *method, struct explanation *e)
+judge(const struct policy_pair *pair, struct target *t, const char *method,
+    struct explanation *e)
 {
 	struct path_reading reading = path_read(t->path);
 	struct policy_request req = { .host = e->host,
@@ -259,7 +319,9 @@ judge(const struct policy_pair *pair, const struct target *t,
 	e->is_inside_seen =
 	    v->scheme != SCHEME_TCP && v->tls == TLS_MODE_INSPECT;
 	if (e->is_request && e->is_inside_seen) {
-		e->verdict = policy_judge_request(pair, &req);
+		e->verdict = judge_request(pair, &req, t->cmd);
+		if (t->cmd != NULL && v->reason == REASON_GIT_REF)
+			t->missing_key = find_missing_key(pair, &req, t->cmd);
 	} else if (t->has_scheme && v->scheme != e->scheme) {
 		/* what the policy names there is something else */
 		e->verdict.action = ACTION_DENY;
@@ -267,11 +329,12 @@ judge(const struct policy_pair *pair, const struct target *t,
 	}
 }
 
-int
-explain(const struct policy_pair *pair, const char *target, const char *method,
+static int
+explain_target(const struct policy_pair *pair, const char *target,
+    const char *method, const struct policy_command *cmd,
     struct explanation *ret, struct err *err)
 {
-	struct target t = { .scheme = SCHEME_HTTPS };
+	struct target t = { .scheme = SCHEME_HTTPS, .cmd = cmd };
 	struct explanation e = { .is_request = false };
 	const char *m = method != NULL ? method : "GET";
 	int rc = split(target, &t, err);
@@ -290,6 +353,37 @@ explain(const struct policy_pair *pair, const char *target, const char *method,
 	give_hint(&e, &t, m);
 	*ret = e;
 	return 0;
+}
+
+int
+explain(const struct policy_pair *pair, const char *target, const char *method,
+    struct explanation *ret, struct err *err)
+{
+	return explain_target(pair, target, method, NULL, ret, err);
+}
+
+int
+explain_push(const struct policy_pair *pair, const char *repo, const char *ref,
+    enum git_operation operation, struct explanation *ret, struct err *err)
+{
+	struct policy_command cmd = { operation == GIT_OPERATION_NONE
+		    ? GIT_UPDATE
+		    : operation,
+		span_of(ref) };
+	const char *fault = git_ref_fault(cmd.ref);
+	size_t len = strlen(repo);
+	char target[1024];
+
+	if (fault != NULL)
+		return err_at(err, NULL, 0, "%s: %s", ref, fault);
+	if (strchr(repo, '?') != NULL || len > sizeof(target) / 2)
+		return err_at(err, NULL, 0,
+		    "a repository is HOST/OWNER/NAME, without a query");
+	while (len > 0 && repo[len - 1] == '/')
+		len--;
+	(void)snprintf(target, sizeof(target), "%.*s/git-receive-pack",
+	    (int)len, repo);
+	return explain_target(pair, target, "POST", &cmd, ret, err);
 }
 
 int

@@ -41,6 +41,15 @@ struct explanation {
 int explain(const struct policy_pair *pair, const char *target,
     const char *method, struct explanation *ret, struct err *err);
 
+/*
+ * One command of a push: repo is a URL or HOST[:PORT]/PATH of a repository,
+ * with or without .git; operation none means an update. -EINVAL and err set
+ * when ref is no reference, or repo no repository.
+ */
+int explain_push(const struct policy_pair *pair, const char *repo,
+    const char *ref, enum git_operation operation, struct explanation *ret,
+    struct err *err);
+
 /* Lines of "key: value" for a person. */
 void explain_write(struct wr *w, const struct explanation *e);
 

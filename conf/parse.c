@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/expect_keys.h"
 #include "conf/words.h"
 
 /* Errors after which reading on helps nobody. */
@@ -28,6 +29,7 @@ static const struct section_row sections[] = {
 	{ "deny", ACTION_DENY, SECTION_RULE, true },
 	{ "ask", ACTION_ASK, SECTION_RULE, false },
 	{ "git", ACTION_ALLOW, SECTION_GIT, true },
+	{ "expect", ACTION_DENY, SECTION_EXPECT, true },
 };
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
@@ -101,6 +103,33 @@ open_rule(struct parse *p, const struct section_row *row,
 	p->section = row->section;
 }
 
+/* What a person expects decides nothing; `tapward test` reads it. */
+static void
+open_expect(struct parse *p, const struct ini_entry *e)
+{
+	p->section = SECTION_EXPECT;
+	if (p->is_preset)
+		finding_error(p->ret, parse_at(p, e->line),
+		    "a preset takes no [expect NAME]");
+	else if (!words_is_name(span_of(e->name)))
+		finding_error(p->ret, parse_at(p, e->line),
+		    "[expect NAME] needs a name, which `tapward test` shows");
+}
+
+static void
+take_key(struct parse *p, const struct ini_entry *e)
+{
+	if (p->section == SECTION_EXPECT) {
+		const char *fault = expect_key_fault(e->key);
+
+		if (fault != NULL)
+			finding_error(p->ret, parse_at(p, e->line), "%s: %s",
+			    e->key, fault);
+	} else if (p->section != SECTION_NONE) {
+		parse_take_key(p, e);
+	}
+}
+
 static void
 refuse_section(struct parse *p, const struct ini_entry *e)
 {
@@ -113,7 +142,7 @@ refuse_section(struct parse *p, const struct ini_entry *e)
 	else
 		finding_error(p->ret, parse_at(p, e->line),
 		    "unknown section [%s]: there are [policy], [allow NAME], "
-		    "[deny NAME] and [git NAME]",
+		    "[deny NAME], [git NAME] and [expect NAME]",
 		    e->kind);
 }
 
@@ -141,6 +170,8 @@ open_section(struct parse *p, const struct ini_entry *e)
 		    e->kind);
 	else if (row->section == SECTION_POLICY)
 		open_policy(p, e);
+	else if (row->section == SECTION_EXPECT)
+		open_expect(p, e);
 	else
 		open_rule(p, row, e);
 }
@@ -152,8 +183,8 @@ on_entry(const struct ini_entry *e, void *arg)
 
 	if (e->key == NULL)
 		open_section(p, e);
-	else if (p->section != SECTION_NONE)
-		parse_take_key(p, e);
+	else
+		take_key(p, e);
 	if (p->rc == 0 && p->ret->error_count >= PARSE_ERRORS_MAX)
 		p->rc = -E2BIG;
 	return p->rc;

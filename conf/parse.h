@@ -53,6 +53,7 @@ enum parse_section {
 	SECTION_POLICY,
 	SECTION_RULE,
 	SECTION_GIT,
+	SECTION_EXPECT, /* its keys are for conf/expect.h */
 };
 
 struct parse {

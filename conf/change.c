@@ -1,0 +1,387 @@
+/*
+ * Each atom of one policy is looked for in the other, both ways: what is new
+ * is opened, what is gone is closed. Deny rules are read apart: what an old
+ * one held back and no new one does is open, if a rule gives it.
+ */
+#include "conf/change.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/change_private.h"
+#include "conf/parse.h"
+
+#define METHODS_SIZE 160
+#define LINE_SIZE 1024
+
+struct change {
+	const struct side *from; /* what is asked of */
+	const struct side *in;   /* ... whether it is in this one */
+	bool is_opening;
+	size_t steps;
+	struct wr *w;
+	struct json *json;
+	struct change_report *ret;
+};
+
+/* --- both sides ---------------------------------------------------------- */
+
+static int
+side_init(struct side *s, const struct compile_input *in)
+{
+	struct compile_result *said = calloc(1, sizeof(*said));
+	size_t rule = 0;
+	int rc = said == NULL ? -ENOMEM : model_init(&s->m);
+
+	if (rc == 0)
+		rc = parse_policy(in, &s->m, said);
+	free(said);
+	s->first = calloc(s->m.rules.count + 1, sizeof(*s->first));
+	if (rc == 0 && s->first == NULL)
+		rc = -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < s->m.hosts.count; i++) {
+		const struct model_host *h = vec_at(&s->m.hosts, i);
+
+		while (rule <= h->rule)
+			s->first[rule++] = i;
+	}
+	while (rc == 0 && rule <= s->m.rules.count)
+		s->first[rule++] = s->m.hosts.count;
+	return rc;
+}
+
+static void
+side_done(struct side *s)
+{
+	model_done(&s->m);
+	free(s->first);
+}
+
+/* --- words --------------------------------------------------------------- */
+
+/* "*.example.org:8443" */
+static void
+write_host(struct wr *w, const struct atom *a)
+{
+	static const char *const stars[PATTERN_KINDS] = { "", "*.", "**." };
+	uint16_t usual = a->rule->scheme == SCHEME_HTTP ? 80 : 443;
+
+	wr_fmt(w, "%s%s", stars[a->host->kind],
+	    model_string(a->m, a->host->name));
+	if (a->port != 0 && (a->port != usual || a->rule->scheme == SCHEME_TCP))
+		wr_fmt(w, ":%u", a->port);
+}
+
+static void
+write_request(struct wr *w, const struct atom *a, const char *methods)
+{
+	const struct model_rule *r = a->rule;
+	const char *scheme = r->scheme == SCHEME_HTTP ? "http://" : "https://";
+
+	if (r->action == ACTION_DENY)
+		scheme = "";
+	wr_fmt(w, "%s of %s", methods[0] != '\0' ? methods : "every method",
+	    scheme);
+	write_host(w, a);
+	wr_text(w, a->path != NULL ? a->path : ", every path");
+	if (a->query != NULL)
+		wr_fmt(w, "?%s", a->query);
+	if ((r->widen & WIDEN_ENCODED_SLASH) != 0)
+		wr_text(w, ", %2F as a slash");
+	if ((r->widen & WIDEN_WEBSOCKET) != 0)
+		wr_text(w, ", WebSockets too");
+}
+
+static void
+write_git(struct wr *w, const struct atom *a)
+{
+	const struct image_git *g = &a->rule->git;
+
+	if (a->ref == NULL)
+		wr_text(w, "fetches of ");
+	else
+		wr_fmt(w, "pushes to %s of ", a->ref);
+	write_host(w, a);
+	wr_text(w, a->path != NULL ? a->path : "/**");
+	if (a->ref == NULL) {
+		wr_text(w, (g->flags & IMAGE_GIT_LFS) != 0 ? ", with LFS" : "");
+		return;
+	}
+	wr_text(w, (g->flags & IMAGE_GIT_DELETE) != 0 ? ", deleting too" : "");
+	wr_text(w, (g->flags & IMAGE_GIT_FORCE) != 0 ? ", by force too" : "");
+	if (g->max_push != 0)
+		wr_fmt(w, ", %llu bytes at most",
+		    (unsigned long long)g->max_push);
+}
+
+static void
+write_words(struct wr *w, const struct atom *a, const char *methods)
+{
+	const struct model_rule *r = a->rule;
+
+	if (r->is_git) {
+		write_git(w, a);
+	} else if (r->scheme == SCHEME_TCP && r->action != ACTION_DENY) {
+		wr_text(w, "tcp to ");
+		write_host(w, a);
+		wr_text(w, ", never looked into");
+	} else if (r->tls == TLS_MODE_PASSTHROUGH) {
+		wr_text(w, "TLS to ");
+		write_host(w, a);
+		wr_text(w, ", never looked into");
+	} else {
+		write_request(w, a, methods);
+	}
+	if (r->credential != 0)
+		wr_fmt(w, ", with credential %s",
+		    model_string(a->m, r->credential));
+	if (r->action == ACTION_ASK)
+		wr_text(w, ", if somebody answers");
+}
+
+/* One line: what, and the rule that says so. why goes between, or "". */
+static void
+tell(struct change *c, const struct atom *a, const char *methods,
+    const char *why)
+{
+	const struct model_rule *r = a->rule;
+	const uint32_t *file = vec_at(&a->m->files, r->file);
+	const char *section = r->is_git ? "git" : action_name(r->action);
+	const char *kind = c->is_opening ? "opens" : "closes";
+	uint8_t text[LINE_SIZE];
+	struct wr words = wr_init(text, sizeof(text) - 1);
+
+	*(c->is_opening ? &c->ret->opens : &c->ret->closes) += 1;
+	write_words(&words, a, methods);
+	text[words.len] = '\0';
+	if (c->w != NULL)
+		wr_fmt(c->w, "%-6s %s%s  [%s %s] %s:%u\n", kind,
+		    (const char *)text, why, section,
+		    model_string(a->m, r->name), model_string(a->m, *file),
+		    r->line);
+	if (c->json == NULL || !wr_ok(c->json->w))
+		return;
+	json_open_object(c->json, NULL);
+	json_str(c->json, "kind", kind);
+	json_str(c->json, "what", (const char *)text);
+	json_str(c->json, "why", why);
+	json_str(c->json, "section", section);
+	json_str(c->json, "rule", model_string(a->m, r->name));
+	json_str(c->json, "file", model_string(a->m, *file));
+	json_u64(c->json, "line", r->line);
+	json_close_object(c->json);
+}
+
+/* --- each atom of a rule ------------------------------------------------- */
+
+/* String i of a run; NULL of an empty one. */
+static const char *
+item(const struct model *m, const struct vec *v, const struct image_run *run,
+    uint32_t i)
+{
+	const uint32_t *off;
+
+	if (run->count == 0)
+		return NULL;
+	off = vec_at(v, run->at + i);
+	return model_string(m, *off);
+}
+
+static uint32_t
+at_least_one(uint32_t n)
+{
+	return n > 0 ? n : 1;
+}
+
+static bool
+is_over(struct change *c)
+{
+	if (c->steps > CHANGE_STEPS_MAX)
+		c->ret->is_cut = true;
+	return c->ret->is_cut;
+}
+
+typedef bool atom_fn(struct change *c, const struct atom *a);
+
+/* Is it new here, or gone there? */
+static bool
+is_changed(struct change *c, const struct atom *a)
+{
+	return !change_is_denied(c->from, a, &c->steps) &&
+	    !change_is_given(c->in, a, &c->steps);
+}
+
+/* Held back here by a deny or ask rule, and not there. */
+static bool
+is_bared(struct change *c, const struct atom *a)
+{
+	if (change_is_denied(c->in, a, &c->steps) ||
+	    (a->rule->action == ACTION_ASK &&
+		change_is_asked(c->in, a, &c->steps)))
+		return false;
+	return change_has_gift(c->in, a, false, &c->steps);
+}
+
+/*
+ * Where a [git] rule is, no other rule lets a push through (conf/decide.c):
+ * one that is gone may leave pushes to an allow rule.
+ */
+static bool
+is_unkept(struct change *c, const struct atom *a)
+{
+	struct atom push = *a;
+
+	push.method = "POST";
+	push.path = NULL;
+	return !change_is_kept(c->in, &push, &c->steps) &&
+	    change_has_gift(c->in, &push, true, &c->steps);
+}
+
+/* Methods are told together, since they are read together. */
+static void
+each_method(struct change *c, struct atom *a, atom_fn *fn, const char *why)
+{
+	const struct model_rule *r = a->rule;
+	char methods[METHODS_SIZE] = "";
+	size_t len = 0;
+	bool is_any = false;
+
+	for (uint32_t i = 0; i < at_least_one(r->methods.count); i++) {
+		int n;
+
+		a->method = item(a->m, &a->m->methods, &r->methods, i);
+		if (!fn(c, a))
+			continue;
+		is_any = true;
+		n = a->method == NULL
+		    ? 0
+		    : snprintf(methods + len, sizeof(methods) - len, "%s%s",
+			  len > 0 ? ", " : "", a->method);
+		if (n > 0 && len + (size_t)n < sizeof(methods))
+			len += (size_t)n;
+		else
+			methods[len] = '\0';
+	}
+	if (is_any)
+		tell(c, a, methods, why);
+}
+
+static void
+each_query(struct change *c, struct atom *a, atom_fn *fn, const char *why)
+{
+	const struct model_rule *r = a->rule;
+
+	for (uint32_t i = 0; i < at_least_one(r->queries.count); i++) {
+		a->query = item(a->m, &a->m->queries, &r->queries, i);
+		each_method(c, a, fn, why);
+	}
+	if (!r->is_git)
+		return;
+	for (uint32_t i = 0; i < r->git.refs.count; i++) {
+		a->ref = item(a->m, &a->m->refs, &r->git.refs, i);
+		each_method(c, a, fn, why);
+	}
+	a->ref = NULL;
+}
+
+static void
+each_port(struct change *c, struct atom *a, atom_fn *fn, const char *why)
+{
+	const struct model_rule *r = a->rule;
+
+	for (uint32_t i = 0; i < at_least_one(r->ports.count); i++) {
+		const uint16_t *port = r->ports.count == 0
+		    ? NULL
+		    : vec_at(&a->m->ports, r->ports.at + i);
+
+		a->port = port == NULL ? 0 : *port;
+		for (uint32_t k = 0; k < at_least_one(r->paths.count); k++) {
+			a->path = item(a->m, &a->m->paths, &r->paths, k);
+			each_query(c, a, fn, why);
+			if (is_over(c))
+				return;
+		}
+	}
+}
+
+static void
+each_atom(struct change *c, size_t rule, atom_fn *fn, const char *why)
+{
+	struct atom a = { .m = &c->from->m,
+		.rule = model_rule_at(&c->from->m, rule) };
+
+	for (size_t i = c->from->first[rule]; i < c->from->first[rule + 1];
+	     i++) {
+		a.host = vec_at(&c->from->m.hosts, i);
+		each_port(c, &a, fn, why);
+		if (is_over(c))
+			return;
+	}
+}
+
+/* What `from` gives and `in` does not. */
+static void
+compare_given(struct change *c)
+{
+	for (size_t i = 0; i < c->from->m.rules.count && !is_over(c); i++) {
+		if (model_rule_at(&c->from->m, i)->action != ACTION_DENY)
+			each_atom(c, i, is_changed, "");
+	}
+}
+
+/* What a rule of `from` held back and `in` gives. */
+static void
+compare_held(struct change *c)
+{
+	const char *why = c->is_opening ? ", which was held back"
+					: ", which is held back now";
+	const char *pushes = c->is_opening
+	    ? ": another rule may take pushes now"
+	    : ": no other rule takes pushes now";
+
+	for (size_t i = 0; i < c->from->m.rules.count && !is_over(c); i++) {
+		const struct model_rule *r = model_rule_at(&c->from->m, i);
+
+		if (r->action != ACTION_ALLOW)
+			each_atom(c, i, is_bared, why);
+		else if (r->is_git)
+			each_atom(c, i, is_unkept, pushes);
+	}
+}
+
+static void
+compare(struct change *c, const struct side *old, const struct side *new)
+{
+	c->is_opening = true;
+	c->from = new;
+	c->in = old;
+	compare_given(c);
+	c->from = old;
+	c->in = new;
+	compare_held(c);
+	c->is_opening = false;
+	compare_given(c);
+	c->from = new;
+	c->in = old;
+	compare_held(c);
+}
+
+int
+change_write(const struct compile_input *old, const struct compile_input *new,
+    struct wr *w, struct json *json, struct change_report *ret)
+{
+	struct side was, is;
+	struct change c = { .w = w, .json = json, .ret = ret };
+	int rc = side_init(&was, old), rc_new = side_init(&is, new);
+
+	*ret = (struct change_report){ .opens = 0 };
+	if (rc == 0)
+		rc = rc_new;
+	if (rc == 0)
+		compare(&c, &was, &is);
+	side_done(&was);
+	side_done(&is);
+	return rc;
+}
