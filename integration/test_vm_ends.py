@@ -86,9 +86,17 @@ class Run:
         until(self.is_ready, BOOT_S, "the guest is ready")
 
     def is_ready(self):
+        return self.state() == "ready"
+
+    def state(self):
         got = self.w.cli("show", self.name, "--json")
         vm = json.loads(got.out)["vm"] if got.code == 0 else None
-        return vm is not None and vm["state"] == "ready"
+        return vm["state"] if vm is not None else None
+
+    def known(self):
+        """run was told that it boots: before, a dead tapwardd ends both."""
+        until(lambda: self.state() in ("booting", "ready"), 30,
+              "its guest boots")
 
     def command(self):
         line = b""
@@ -221,7 +229,7 @@ def _():
 def _():
     w = world()
     run = Run(w, "--upload", f"{w.policy}:/tmp/p")
-    for stage in ("boot", "ready", "command"):
+    for stage in ("known", "ready", "command"):
         getattr(run, stage)()
         kill_daemon(w)
         w.start()
