@@ -132,26 +132,13 @@ expect_nothing(const char *name, struct span text)
 	free(r);
 }
 
+/* Nor of the samples: unit.samples. */
 static void
-nothing_is_said_of_presets_and_samples(void **state)
+nothing_is_said_of_presets(void **state)
 {
-	static const char *const samples[] = { "npm-private.ini",
-		"ceiling.ini" };
-	size_t len;
-
 	(void)state;
 	for (const struct preset *p = presets_all; p->name != NULL; p++)
 		expect_nothing(p->name, (struct span){ p->text, p->len });
-	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-		char path[512];
-		AUTO_FREE char *text = NULL;
-
-		(void)snprintf(path, sizeof(path), "%s/%s", TEST_SAMPLES,
-		    samples[i]);
-		text = read_text(path, &len);
-		expect_nothing(samples[i],
-		    (struct span){ (const uint8_t *)text, len });
-	}
 }
 
 #define HEAD "[policy]\nversion = 1\n"
@@ -256,7 +243,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_planted_fault_is_found),
-		cmocka_unit_test(nothing_is_said_of_presets_and_samples),
+		cmocka_unit_test(nothing_is_said_of_presets),
 		cmocka_unit_test(a_waiver_holds_for_its_section),
 		cmocka_unit_test(each_code_is_planted_somewhere),
 	};
