@@ -34,6 +34,7 @@ enum gate_start_fd {
 	GATE_START_RECORDER,
 	GATE_START_CA,     /* file: the CA's key and certificate, PEM */
 	GATE_START_ROOTS,  /* sealed memfd: roots for origins (proxy/roots.h) */
+	GATE_START_COUNTS, /* file: struct budget_table (conf/budget.h) */
 	GATE_START_POLICY, /* sealed memfd */
 	GATE_START_CEILING, /* sealed memfd; only if has_ceiling */
 };

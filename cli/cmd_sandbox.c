@@ -103,6 +103,40 @@ cmd_list(const struct cli *cli, int argc, char **argv)
 }
 
 static void
+print_count(const json_t *b, const char *name)
+{
+	const json_t *c = json_object_get(b, name);
+
+	if (c != NULL)
+		(void)printf(" %s %lld/%lld", name,
+		    (long long)json_integer_value(json_object_get(c, "used")),
+		    (long long)json_integer_value(json_object_get(c, "max")));
+}
+
+/* What is used of each limit, and what a rate has left. */
+static void
+print_budget(const json_t *b)
+{
+	static const char *const counts[] = { "requests", "upload", "download",
+		"connections" };
+	const json_t *rate = json_object_get(b, "rate");
+	const json_t *until = json_object_get(b, "until");
+
+	(void)printf("%-14s %s (%s:%lld)", "budget", output_member(b, "rule"),
+	    output_member(b, "file"),
+	    (long long)json_integer_value(json_object_get(b, "line")));
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		print_count(b, counts[i]);
+	if (rate != NULL)
+		(void)printf(" rate %s (%lld left)", output_member(rate, "max"),
+		    (long long)json_integer_value(
+			json_object_get(rate, "left")));
+	if (until != NULL)
+		(void)printf(" until %s", json_string_value(until));
+	(void)printf("\n");
+}
+
+static void
 print_show(const json_t *s)
 {
 	const char *key;
@@ -121,6 +155,7 @@ print_show(const json_t *s)
 	}
 	json_array_foreach(json_object_get(s, "credentials"), i, c)(void)
 	    printf("%-14s %s\n", "credential", output_member(c, "name"));
+	json_array_foreach(json_object_get(s, "budgets"), i, c) print_budget(c);
 	json_object_foreach(json_object_get(s, "dropped"), key, value)(void)
 	    printf("%-14s %s %lld\n", "dropped", key,
 		(long long)json_integer_value(value));

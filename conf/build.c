@@ -222,6 +222,7 @@ lay_out(struct build *b, struct err *err)
 		[IMAGE_TCP] = b->tcp.count,
 		[IMAGE_CREDENTIALS] = b->credentials.count,
 		[IMAGE_GIT] = b->git_rules,
+		[IMAGE_BUDGETS] = m->budgets.count,
 	};
 	uint64_t at = IMAGE_HEADER_BYTES;
 
@@ -309,6 +310,25 @@ write_rules(const struct build *b)
 		store_run(at + 48, &r->queries, queries);
 		if (r->is_git)
 			store32(at + 56, write_git(b, r, ++git_rules));
+		store32(at + 60, r->budget);
+	}
+}
+
+static void
+write_budgets(const struct build *b)
+{
+	for (size_t i = 0; i < b->m->budgets.count; i++) {
+		const struct image_budget *v = vec_at(&b->m->budgets, i);
+		uint8_t *at = table(b, IMAGE_BUDGETS) + i * IMAGE_BUDGET_BYTES;
+
+		store32(at, v->rule);
+		store32(at + 4, v->budget.max_connections);
+		store64(at + 8, v->budget.until_s);
+		store64(at + 16, v->budget.max_requests);
+		store64(at + 24, v->budget.max_upload);
+		store64(at + 32, v->budget.max_download);
+		store32(at + 40, v->budget.rate);
+		store32(at + 44, v->budget.rate_s);
 	}
 }
 
@@ -355,6 +375,7 @@ write_header(const struct build *b)
 	store64(h + 32, b->index.seed.k0);
 	store64(h + 40, b->index.seed.k1);
 	store32(h + 48, b->m->digest);
+	store32(h + 52, b->m->budget);
 	for (size_t t = 0; t < IMAGE_TABLES; t++) {
 		store32(h + 64 + t * 8, b->tables[t].at);
 		store32(h + 68 + t * 8, b->tables[t].count);
@@ -386,6 +407,7 @@ write_image(struct build *b)
 	write_u32s(b, IMAGE_BUCKETS, &b->index.buckets, 0);
 	write_tcp(b);
 	write_u32s(b, IMAGE_CREDENTIALS, &b->credentials, 0);
+	write_budgets(b);
 	write_header(b);
 	return 0;
 }

@@ -257,6 +257,7 @@ judge_rule(const struct policy *p, uint32_t id, const struct image_rule *r,
 	keep_first(asks ? &t->ask[kind] : &t->allow[kind], id);
 	if (t->credential[kind][0] == '\0')
 		t->credential[kind] = r->credential;
+	decide_note_budget(p, r->budget, t, &t->seen[kind]);
 }
 
 static void
@@ -315,8 +316,8 @@ each_rule(const struct policy *p, const struct question *q, rule_fn *fn,
 	}
 }
 
-static struct verdict
-no_verdict(const char *file, uint32_t line, enum reason reason)
+struct verdict
+decide_no_verdict(const char *file, uint32_t line, enum reason reason)
 {
 	return (struct verdict){ .action = ACTION_DENY,
 		.reason = reason,
@@ -332,7 +333,8 @@ static struct verdict
 rule_verdict(const struct policy *p, uint32_t id, enum action action,
     enum reason reason)
 {
-	struct verdict v = no_verdict(p->file, p->line, REASON_NO_POLICY);
+	struct verdict v =
+	    decide_no_verdict(p->file, p->line, REASON_NO_POLICY);
 	struct image_rule r;
 
 	if (!image_rule(p, id, &r))
@@ -373,7 +375,9 @@ join_kinds(struct tally *t)
 		t->ask[TALLY_PLAIN] = IMAGE_NONE;
 		t->allow[TALLY_PLAIN] = IMAGE_NONE;
 		t->credential[TALLY_PLAIN] = "";
+		t->seen[TALLY_PLAIN] = (struct tally_budgets){ 0 };
 	}
+	decide_join_budgets(&t->seen[TALLY_PLAIN], &t->seen[TALLY_GIT]);
 	keep_first(&t->ask[TALLY_PLAIN], t->ask[TALLY_GIT]);
 	keep_first(&t->allow[TALLY_PLAIN], t->allow[TALLY_GIT]);
 	if (t->credential[TALLY_PLAIN][0] == '\0')
@@ -398,7 +402,7 @@ judge_file(const struct policy *p, const struct question *q)
 	each_rule(p, q, judge_rule, &t);
 	join_kinds(&t);
 	if (t.is_unsound)
-		return no_verdict(p->file, p->line, REASON_NO_POLICY);
+		return decide_no_verdict(p->file, p->line, REASON_NO_POLICY);
 	if (t.deny != IMAGE_NONE)
 		return rule_verdict(p, t.deny, ACTION_DENY,
 		    REASON_DENIED_BY_RULE);
@@ -411,11 +415,12 @@ judge_file(const struct policy *p, const struct question *q)
 	else if (t.near != IMAGE_NONE)
 		return rule_verdict(p, t.near, ACTION_DENY, t.near_reason);
 	else
-		return no_verdict(p->file, p->line, REASON_NO_RULE);
-	if (v.action != ACTION_DENY)
-		v.credential = t.credential[TALLY_PLAIN];
+		return decide_no_verdict(p->file, p->line, REASON_NO_RULE);
+	if (v.action == ACTION_DENY)
+		return v;
+	v.credential = t.credential[TALLY_PLAIN];
 	v.reads_push = t.is_git_push && is_push(q);
-	return v;
+	return decide_apply_budgets(p, q, &t, v);
 }
 
 /* The smaller of both limits; 0 is none. */
@@ -442,11 +447,14 @@ meet(struct verdict policy, struct verdict ceiling)
 		ceiling.action = ACTION_DENY;
 		ceiling.reason = REASON_PORT;
 		ceiling.credential = "";
+		memset(ceiling.budgets, 0, sizeof(ceiling.budgets));
 		return ceiling;
 	}
 	if (ceiling.action < policy.action)
 		v = ceiling;
 	v.credential = policy.credential;
+	v.budgets[VERDICT_POLICY] = policy.budgets[VERDICT_POLICY];
+	v.budgets[VERDICT_CEILING] = ceiling.budgets[VERDICT_POLICY];
 	v.widen = policy.widen & ceiling.widen;
 	v.reads_push = policy.reads_push || ceiling.reads_push;
 	v.max_push = meet_max(policy.max_push, ceiling.max_push);
@@ -460,7 +468,7 @@ judge(const struct policy_pair *pair, const struct question *q)
 	struct verdict v;
 
 	if (pair->policy == NULL)
-		return no_verdict("-", 0, REASON_NO_POLICY);
+		return decide_no_verdict("-", 0, REASON_NO_POLICY);
 	v = judge_file(pair->policy, q);
 	if (pair->ceiling != NULL)
 		v = meet(v, judge_file(pair->ceiling, q));

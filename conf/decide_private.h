@@ -17,6 +17,16 @@ struct question {
 /* Rules by what they judge: [allow] and [ask] requests, [git] git's. */
 enum { TALLY_PLAIN, TALLY_GIT, TALLY_KINDS };
 
+/* Budgets of rules that match, and when the rules end: by their budgets. */
+struct tally_budgets {
+	uint64_t bits;
+	uint64_t first_s; /* 0: none ends */
+	uint64_t last_s;
+	uint32_t first;
+	uint32_t last;
+	bool is_endless; /* one of them does not */
+};
+
 /* What one file's rules make of a question. Rules by number, or none. */
 struct tally {
 	bool is_unsound;
@@ -26,6 +36,7 @@ struct tally {
 	uint32_t ask[TALLY_KINDS];
 	uint32_t allow[TALLY_KINDS];
 	const char *credential[TALLY_KINDS];
+	struct tally_budgets seen[TALLY_KINDS];
 	uint32_t near; /* rule that missed by the least */
 	enum reason near_reason;
 	/*
@@ -40,6 +51,22 @@ struct span decide_pattern_at(const struct policy *p,
     const struct image_run *run, uint32_t i);
 /* Counts the cost of matching; false when it is too much. */
 bool decide_can_afford(struct tally *t, struct span pattern, size_t text_len);
+
+/* A denial of the file, in the name of no rule. */
+struct verdict decide_no_verdict(const char *file, uint32_t line,
+    enum reason reason);
+/* A rule that matches, of budget i, or of none (IMAGE_NONE). */
+void decide_note_budget(const struct policy *p, uint32_t i, struct tally *t,
+    struct tally_budgets *seen);
+void decide_join_budgets(struct tally_budgets *to,
+    const struct tally_budgets *from);
+/*
+ * What was found allowed, with its budgets, or denied since its time is up.
+ * On a connection that is inspected each request is asked for again, and may
+ * be matched by a rule without an end.
+ */
+struct verdict decide_apply_budgets(const struct policy *p,
+    const struct question *q, const struct tally *t, struct verdict v);
 
 /* Why a [git] rule does not match q->req; REASON_NONE when it does. */
 enum reason decide_git_miss(const struct policy *p, const struct image_rule *r,

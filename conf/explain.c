@@ -260,6 +260,9 @@ give_hint(struct explanation *e, const struct target *t, const char *method)
 	else if (v->reason == REASON_WEBSOCKET)
 		hint(e, "add `websocket = yes` to [%s %s] (%s:%u)",
 		    verdict_section(v), v->rule, v->file, v->line);
+	else if (v->reason == REASON_UNTIL)
+		hint(e, "give %s a later `until` (%s:%u)",
+		    v->rule[0] == '-' ? "[policy]" : v->rule, v->file, v->line);
 	else if (v->reason == REASON_NO_POLICY)
 		hint(e,
 		    "give a policy that compiles: `tapward check` says "

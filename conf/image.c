@@ -27,6 +27,7 @@ const uint32_t image_item_bytes[IMAGE_TABLES] = {
 	[IMAGE_TCP] = 12,
 	[IMAGE_CREDENTIALS] = 4,
 	[IMAGE_GIT] = IMAGE_GIT_BYTES,
+	[IMAGE_BUDGETS] = IMAGE_BUDGET_BYTES,
 };
 
 static uint32_t
@@ -102,6 +103,36 @@ image_tcp(const struct policy *p, uint32_t i, struct policy_tcp *ret)
 	return true;
 }
 
+/* A place in IMAGE_BUDGETS, one more than it is; 0 for none. */
+static bool
+load_budget(const struct policy *p, const uint8_t *at, uint32_t *ret)
+{
+	uint32_t n = load32(at);
+
+	*ret = n == 0 ? IMAGE_NONE : n - 1;
+	return n <= p->tables[IMAGE_BUDGETS].count;
+}
+
+bool
+image_budget(const struct policy *p, uint32_t i, struct image_budget *ret)
+{
+	const uint8_t *at = item(p, IMAGE_BUDGETS, i);
+
+	if (at == NULL)
+		return false;
+	ret->rule = load32(at);
+	ret->budget = (struct budget){ .max_connections = load32(at + 4),
+		.until_s = load64(at + 8),
+		.max_requests = load64(at + 16),
+		.max_upload = load64(at + 24),
+		.max_download = load64(at + 32),
+		.rate = load32(at + 40),
+		.rate_s = load32(at + 44) };
+	/* A rate is divided by, so it has a span, and one that cannot wrap. */
+	return ret->budget.rate_s <= BUDGET_RATE_S_MAX &&
+	    (ret->budget.rate == 0) == (ret->budget.rate_s == 0);
+}
+
 static bool
 run_is_within(const struct policy *p, enum image_table t,
     const struct image_run *run, uint32_t max)
@@ -154,6 +185,8 @@ image_rule(const struct policy *p, uint32_t id, struct image_rule *ret)
 	r.methods = load_run(at + 32);
 	r.paths = load_run(at + 40);
 	r.queries = load_run(at + 48);
+	if (!load_budget(p, at + 60, &r.budget))
+		return false;
 	if (r.name == NULL || r.file == NULL || r.say == NULL ||
 	    r.credential == NULL || strlen(r.name) >= RULE_NAME_SIZE ||
 	    strlen(r.credential) >= RULE_NAME_SIZE)
@@ -270,6 +303,7 @@ load_tables(struct policy *p)
 	}
 	return p->tables[IMAGE_BUCKETS].count >= 2 &&
 	    p->tables[IMAGE_STRINGS].count >= 1 &&
+	    p->tables[IMAGE_BUDGETS].count <= BUDGETS_MAX &&
 	    p->tables[IMAGE_TCP].count <= IMAGE_TCP_MAX;
 }
 
@@ -293,7 +327,8 @@ load_header(struct policy *p)
 		return -EBADMSG;
 	p->file = image_string(p, image_u32(p, IMAGE_FILES, 0));
 	p->digest = image_string(p, load32(h + 48));
-	if (p->file == NULL || p->digest == NULL)
+	if (p->file == NULL || p->digest == NULL ||
+	    !load_budget(p, h + 52, &p->budget))
 		return -EBADMSG;
 	return 0;
 }

@@ -54,6 +54,7 @@ enum image_table {
 	IMAGE_TCP,         /* u32 host, u32 address, u32 port; by host */
 	IMAGE_CREDENTIALS, /* u32 string */
 	IMAGE_GIT,         /* struct image_git, IMAGE_GIT_BYTES each */
+	IMAGE_BUDGETS,     /* struct image_budget, IMAGE_BUDGET_BYTES each */
 	IMAGE_TABLES
 };
 
@@ -62,6 +63,7 @@ extern const uint32_t image_item_bytes[IMAGE_TABLES];
 #define IMAGE_RULE_BYTES 64
 #define IMAGE_ENTRY_BYTES 16
 #define IMAGE_GIT_BYTES 24
+#define IMAGE_BUDGET_BYTES 48
 
 /* Which names a pattern stands for. */
 enum pattern_kind {
@@ -83,8 +85,9 @@ struct policy {
 	size_t len;
 	bool is_mapped; /* munmap() at the end */
 	bool is_ceiling;
-	uint32_t line;  /* of [policy] */
-	uint32_t kinds; /* 1 << pattern_kind of those that occur */
+	uint32_t line;   /* of [policy] */
+	uint32_t budget; /* of the file as a whole; IMAGE_NONE for none */
+	uint32_t kinds;  /* 1 << pattern_kind of those that occur */
 	struct siphash_key seed;
 	const char *file;
 	const char *digest;
@@ -122,6 +125,13 @@ struct image_rule {
 	struct image_run queries;
 	bool is_git;
 	struct image_git git;
+	uint32_t budget; /* of IMAGE_BUDGETS; IMAGE_NONE for none */
+};
+
+/* One budget, decoded. */
+struct image_budget {
+	uint32_t rule; /* IMAGE_NONE: the file as a whole */
+	struct budget budget;
 };
 
 /* The string at off; NULL when it does not end within IMAGE_STRING_SIZE. */
@@ -131,6 +141,8 @@ uint32_t image_u32(const struct policy *p, enum image_table t, uint32_t i);
 uint32_t image_u16(const struct policy *p, enum image_table t, uint32_t i);
 /* Item i of IMAGE_TCP; false when there is none or it is not sound. */
 bool image_tcp(const struct policy *p, uint32_t i, struct policy_tcp *ret);
+/* False when there is no such budget, or it is not sound. */
+bool image_budget(const struct policy *p, uint32_t i, struct image_budget *ret);
 /* False when there is no such rule, or it is not sound. */
 bool image_rule(const struct policy *p, uint32_t id, struct image_rule *ret);
 /*

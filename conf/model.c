@@ -17,7 +17,8 @@ model_init(struct model *m)
 		.methods = VEC_OF(uint32_t),
 		.paths = VEC_OF(uint32_t),
 		.queries = VEC_OF(uint32_t),
-		.refs = VEC_OF(uint32_t) };
+		.refs = VEC_OF(uint32_t),
+		.budgets = VEC_OF(struct image_budget) };
 	return vec_add(&m->strings, 1) != NULL ? 0 : -ENOMEM;
 }
 
@@ -33,6 +34,7 @@ model_done(struct model *m)
 	vec_done(&m->paths);
 	vec_done(&m->queries);
 	vec_done(&m->refs);
+	vec_done(&m->budgets);
 }
 
 int

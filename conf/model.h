@@ -29,7 +29,8 @@ struct model_rule {
 	struct image_run queries;
 	bool is_git; /* its paths are repositories */
 	struct image_git git;
-	uint32_t hosts; /* how many patterns it names */
+	uint32_t hosts;  /* how many patterns it names */
+	uint32_t budget; /* of model.budgets, counted from 1; 0: none */
 };
 
 /* "rule names this pattern of hosts". */
@@ -49,8 +50,10 @@ struct model {
 	struct vec paths;
 	struct vec queries;
 	struct vec refs;
-	uint32_t line;   /* of [policy] in the text */
-	uint32_t digest; /* string */
+	struct vec budgets; /* struct image_budget */
+	uint32_t budget;    /* of the text as a whole, as a rule's */
+	uint32_t line;      /* of [policy] in the text */
+	uint32_t digest;    /* string */
 	bool is_ceiling;
 };
 

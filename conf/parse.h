@@ -45,6 +45,7 @@ enum parse_key {
 	KEY_FORCE,
 	KEY_MAX_PUSH,
 	KEY_LFS,
+	KEY_MAX_CONNECTIONS,
 	KEYS
 };
 
@@ -91,6 +92,20 @@ int parse_policy(const struct compile_input *in, struct model *m,
 
 /* One key below the present section (parse_keys.c). */
 void parse_take_key(struct parse *p, const struct ini_entry *e);
+/*
+ * Keys of budgets (parse_budget.c), as the takers of parse_keys.c: NULL, or
+ * what is wrong with the value.
+ */
+const char *parse_take_until(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_max_requests(struct parse *p, struct span v,
+    uint32_t line);
+const char *parse_take_max_upload(struct parse *p, struct span v,
+    uint32_t line);
+const char *parse_take_max_download(struct parse *p, struct span v,
+    uint32_t line);
+const char *parse_take_max_connections(struct parse *p, struct span v,
+    uint32_t line);
+const char *parse_take_rate(struct parse *p, struct span v, uint32_t line);
 /* The rule whose section has ended (parse_rule.c). */
 void parse_finish_rule(struct parse *p);
 /* The [git] rule whose section has ended (parse_git.c). */

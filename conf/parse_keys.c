@@ -17,6 +17,7 @@ enum {
 	IN_POLICY = 1 << 0,
 	IN_RULE = 1 << 1,
 	IN_GIT = 1 << 2,
+	IN_BUDGET = IN_POLICY | IN_RULE | IN_GIT,
 };
 
 /*
@@ -294,17 +295,22 @@ static const struct key_row rows[] = {
 	[KEY_SAY] = { "say", IN_RULE | IN_GIT, false, take_say },
 	[KEY_WEBSOCKET] = { "websocket", IN_RULE, false, take_websocket },
 	[KEY_REDIRECT] = { "redirect", IN_RULE, false, NULL },
-	[KEY_UNTIL] = { "until", IN_RULE, false, NULL },
-	[KEY_MAX_REQUESTS] = { "max-requests", IN_RULE, false, NULL },
-	[KEY_MAX_UPLOAD] = { "max-upload", IN_RULE, false, NULL },
-	[KEY_MAX_DOWNLOAD] = { "max-download", IN_RULE, false, NULL },
-	[KEY_RATE] = { "rate", IN_RULE, false, NULL },
+	[KEY_UNTIL] = { "until", IN_BUDGET, false, parse_take_until },
+	[KEY_MAX_REQUESTS] = { "max-requests", IN_BUDGET, false,
+	    parse_take_max_requests },
+	[KEY_MAX_UPLOAD] = { "max-upload", IN_BUDGET, false,
+	    parse_take_max_upload },
+	[KEY_MAX_DOWNLOAD] = { "max-download", IN_BUDGET, false,
+	    parse_take_max_download },
+	[KEY_RATE] = { "rate", IN_BUDGET, false, parse_take_rate },
 	[KEY_REPO] = { "repo", IN_GIT, true, parse_take_repo },
 	[KEY_PUSH] = { "push", IN_GIT, true, parse_take_push },
 	[KEY_DELETE] = { "delete", IN_GIT, false, parse_take_delete },
 	[KEY_FORCE] = { "force", IN_GIT, false, parse_take_force },
 	[KEY_MAX_PUSH] = { "max-push", IN_GIT, false, parse_take_max_push },
 	[KEY_LFS] = { "lfs", IN_GIT, false, NULL },
+	[KEY_MAX_CONNECTIONS] = { "max-connections", IN_BUDGET, false,
+	    parse_take_max_connections },
 };
 static_assert(sizeof(rows) / sizeof(rows[0]) == KEYS, "a row for each key");
 
@@ -349,6 +355,12 @@ key_fits(struct parse *p, const struct key_row *row, const struct ini_entry *e)
 	if ((row->in & here) == 0) {
 		finding_error(p->ret, at, "%s does not belong into [%s]",
 		    e->key, e->kind);
+		return false;
+	}
+	if (p->is_preset && p->section == SECTION_POLICY &&
+	    (row->in & IN_RULE) != 0) {
+		finding_error(p->ret, at,
+		    "a preset says nothing but its version in [policy]");
 		return false;
 	}
 	if (row->take == NULL) {

@@ -47,11 +47,18 @@ check_deny(struct parse *p)
 	static const char modes[] =
 	    "a deny rule denies whatever is spoken there: remove tls and "
 	    "scheme";
+	static const enum parse_key budgets[] = { KEY_UNTIL, KEY_MAX_REQUESTS,
+		KEY_MAX_UPLOAD, KEY_MAX_DOWNLOAD, KEY_RATE,
+		KEY_MAX_CONNECTIONS };
 
 	parse_refuse_if(p, KEY_CREDENTIAL,
 	    "a deny rule sends nothing, so it takes no credential");
 	parse_refuse_if(p, KEY_TLS, modes);
 	parse_refuse_if(p, KEY_SCHEME, modes);
+	for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
+		parse_refuse_if(p, budgets[i],
+		    "a deny rule lets nothing through that could be counted: "
+		    "remove it");
 	parse_refuse_if(p, KEY_WEBSOCKET,
 	    "a deny rule denies a WebSocket with all else: remove websocket");
 }

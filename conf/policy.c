@@ -75,6 +75,26 @@ policy_tcp_find(const struct policy *p, uint32_t address, uint16_t port,
 	return false;
 }
 
+bool
+policy_budget_at(const struct policy *p, size_t i, struct policy_budget *ret)
+{
+	struct policy_budget found = { "-", p->file, p->line, "", { 0 } };
+	struct image_budget b;
+	struct image_rule r;
+
+	if (i >= BUDGETS_MAX || !image_budget(p, (uint32_t)i, &b))
+		return false;
+	if (b.rule != IMAGE_NONE) {
+		if (!image_rule(p, b.rule, &r))
+			return false;
+		found = (struct policy_budget){ r.name, r.file, r.line, r.say,
+			{ 0 } };
+	}
+	found.budget = b.budget;
+	*ret = found;
+	return true;
+}
+
 size_t
 policy_ports(const struct policy *p, uint16_t *ret_ports, size_t ports_max)
 {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "conf/budget.h"
 #include "conf/verdict.h"
 
 struct policy;
@@ -54,7 +55,9 @@ struct policy_pair {
 /*
  * May the guest open a connection to host:port at all, and how is it to be
  * treated (scheme, tls)? Allow means that some request there could be
- * allowed. No I/O, no clock, no allocation.
+ * allowed. No I/O, no allocation; the wall clock only for rules with an end:
+ * one that has come denies what the rule matches, as all budgets of all rules
+ * that match count. A connection that is inspected is denied when all have.
  *
  * host is canonical (wire/host.h: lower case, no final dot). The stricter of
  * both verdicts counts. A scheme or tls mode that only one file's deciding
@@ -121,6 +124,17 @@ uint32_t policy_tcp_address(const struct policy *p, const char *host);
 /* The one with this address and port, false without one. */
 bool policy_tcp_find(const struct policy *p, uint32_t address, uint16_t port,
     struct policy_tcp *ret);
+
+/* The i-th budget of the file, below BUDGETS_MAX; false past the last. */
+struct policy_budget {
+	const char *rule; /* "-": of the file as a whole */
+	const char *file;
+	uint32_t line;
+	const char *say;
+	struct budget budget;
+};
+bool policy_budget_at(const struct policy *p, size_t i,
+    struct policy_budget *ret);
 
 /*
  * Ports named by allow and ask rules, ascending, each once: for nftables. At

@@ -51,6 +51,9 @@ enum git_operation {
 /* Longest "file:line" we show, its NUL included. */
 #define RULE_AT_SIZE 128
 
+/* The two files of a verdict, as indices. */
+enum { VERDICT_POLICY, VERDICT_CEILING, VERDICT_FILES };
+
 /* Strings borrow from the policy images that were asked. Never NULL. */
 struct verdict {
 	enum action action;
@@ -72,6 +75,12 @@ struct verdict {
 	bool reads_push;
 	uint64_t
 	    max_push; /* bytes of a push that one command may be in, or 0 */
+	/*
+	 * What it counts for: bit i is policy_budget_at(i) of that file. Of
+	 * every rule that matches, not of the deciding one only. Zero in a
+	 * denial.
+	 */
+	uint64_t budgets[VERDICT_FILES];
 };
 
 const char *action_name(enum action a);

@@ -5,6 +5,7 @@
 #include "daemon/api_requests_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +41,9 @@ request_answer_ok(const struct request *r, int fd)
 	link_api_answer(r->sv, &r->to, &a, fd);
 }
 
+/* fd: one that goes along, borrowed; -1 for none. */
 static void
-answer_sandbox(const struct request *r)
+answer_sandbox(const struct request *r, int fd)
 {
 	struct message_api_sandbox about;
 	const struct message_api_answer a = {
@@ -52,7 +54,7 @@ answer_sandbox(const struct request *r)
 	};
 
 	sandbox_describe(r->sandbox, &about);
-	link_api_answer(r->sv, &r->to, &a, -1);
+	link_api_answer(r->sv, &r->to, &a, fd);
 }
 
 bool
@@ -126,8 +128,12 @@ do_list(struct request *r)
 static void
 do_show(struct request *r)
 {
+	AUTO_CLOSE int counts_fd = -1;
+
 	counters_read(r->sandbox);
-	answer_sandbox(r);
+	/* Without them it is shown all the same. */
+	(void)sandbox_open_counts(r->sandbox, O_RDONLY, &counts_fd);
+	answer_sandbox(r, counts_fd);
 }
 
 /* A sealed text of a size that may be a policy. */

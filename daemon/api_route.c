@@ -12,6 +12,7 @@
 #include "base/channel.h"
 #include "base/fd.h"
 #include "base/message.h"
+#include "daemon/api_budgets.h"
 #include "daemon/api_json.h"
 
 #define JSON_TYPE "application/json"
@@ -306,6 +307,16 @@ api_answer_with_findings(const struct message_api_answer *answer)
 	return json;
 }
 
+/* Of the sandbox that is shown; fd is its counts, or -1. */
+static void
+api_add_budgets(json_t *json, int fd)
+{
+	json_t *budgets = fd == -1 ? NULL : api_budgets_json(fd);
+
+	if (budgets != NULL)
+		(void)json_object_set_new(json, "budgets", budgets);
+}
+
 void
 api_route_answer(struct api_conn *c, const struct message_api_answer *answer,
     int fd)
@@ -330,6 +341,10 @@ api_route_answer(struct api_conn *c, const struct message_api_answer *answer,
 		return;
 	}
 	json = api_answer_with_findings(answer);
+	if (json != NULL && answer->payload == API_PAYLOAD_SANDBOX) {
+		api_add_budgets(json, fd);
+		fd_close(&fd);
+	}
 	body = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
 	json_decref(json);
 	if (body == NULL) {

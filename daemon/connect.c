@@ -2,6 +2,7 @@
 #include "daemon/connect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -111,7 +112,7 @@ connect_broker_undo(void *arg)
 
 /* The message goes to the gate with every descriptor it serves with. */
 static int
-send_start(struct sandbox *s, int ca_fd)
+send_start(struct sandbox *s, int ca_fd, int counts_fd)
 {
 	const bool has_ceiling = s->sv->ceiling.image_fd != -1;
 	const int fds[] = {
@@ -120,6 +121,7 @@ send_start(struct sandbox *s, int ca_fd)
 		[GATE_START_RECORDER] = s->wires.fd[WIRE_GATE_TO_RECORDER],
 		[GATE_START_CA] = ca_fd,
 		[GATE_START_ROOTS] = s->sv->roots_fd,
+		[GATE_START_COUNTS] = counts_fd,
 		[GATE_START_POLICY] = s->policy.image_fd,
 		[GATE_START_CEILING] = s->sv->ceiling.image_fd,
 	};
@@ -142,12 +144,17 @@ int
 connect_start(void *arg, struct err *err)
 {
 	struct sandbox *s = arg;
-	AUTO_CLOSE int ca_fd = -1;
+	AUTO_CLOSE int ca_fd = -1, counts_fd = -1;
 	int rc = link_ca_open_key(s, &ca_fd);
 
 	if (rc != 0)
 		return err_os(err, rc, "the key of CA %s", s->state.ca_id);
-	rc = send_start(s, ca_fd);
+	/* Of a new sandbox they begin here; a gate that replaces goes on. */
+	rc = sandbox_open_counts(s,
+	    O_RDWR | O_CREAT | (s->is_kept ? 0 : O_TRUNC), &counts_fd);
+	if (rc != 0)
+		return err_os(err, rc, "counts");
+	rc = send_start(s, ca_fd, counts_fd);
 	if (rc != 0)
 		return rc;
 	wires_close(&s->wires);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "conf/budget.h"
 #include "daemon/counters.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
@@ -170,6 +172,23 @@ sandbox_keep_policy(const struct sandbox *s, const struct policy_set *policy)
 		return rc;
 	sandbox_path(s, "policy.ini", path, sizeof(path));
 	return files_copy_atomic(path, policy->text_fd, &secret);
+}
+
+int
+sandbox_open_counts(const struct sandbox *s, int flags, int *ret_fd)
+{
+	char path[SUPERVISOR_PATH_SIZE];
+	AUTO_CLOSE int fd = -1;
+
+	sandbox_path(s, "counts", path, sizeof(path));
+	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd == -1)
+		return -errno;
+	if ((flags & O_CREAT) != 0 &&
+	    ftruncate(fd, (off_t)sizeof(struct budget_table)) == -1)
+		return -errno;
+	*ret_fd = steal_fd(&fd);
+	return 0;
 }
 
 static const char *

@@ -114,6 +114,11 @@ int sandbox_keep(struct sandbox *s);
 /* Writes policy text and image beside it. 0 or -errno. */
 int sandbox_keep_policy(const struct sandbox *s,
     const struct policy_set *policy);
+/*
+ * The counts of its budgets (conf/budget.h), made with O_CREAT in flags and
+ * begun anew with O_TRUNC. 0 or -errno.
+ */
+int sandbox_open_counts(const struct sandbox *s, int flags, int *ret_fd);
 /* Begins to watch its device and its end of life. 0 or -ENOMEM. */
 int sandbox_watch(struct sandbox *s);
 /* Tells recorder and api that something happened to it. */

@@ -96,17 +96,39 @@ conn_was_judged(const struct conn *c, enum reason reason)
 	    c->front == CONN_FRONT_TCP;
 }
 
+/* The rule whose budget has ended it, else the one that decided. */
+static struct verdict
+verdict_to_tell(const struct conn *c)
+{
+	struct verdict v = conn_verdict(c);
+	bool by_ceiling = c->spent.file == VERDICT_CEILING;
+	const struct policy *p =
+	    by_ceiling ? c->gate->pair.ceiling : c->gate->pair.policy;
+	struct policy_budget b;
+
+	if (!c->spent.is_set || p == NULL ||
+	    !policy_budget_at(p, c->spent.i, &b))
+		return v;
+	v.rule = b.rule;
+	v.file = b.file;
+	v.line = b.line;
+	v.by_ceiling = by_ceiling;
+	return v;
+}
+
 static void
 conn_record(struct conn *c, enum reason reason)
 {
-	struct verdict v = conn_verdict(c);
+	struct verdict v = verdict_to_tell(c);
 	struct audit_record r = audit_record_of(AUDIT_CONNECT, &v);
 	struct relay_account a = { .address = "", .how = "" };
 
 	if (c->relay != NULL)
 		a = relay_account(c->relay);
 	if (reason != REASON_NONE) {
-		r.by_ceiling = reason == v.reason ? v.by_ceiling : a.by_ceiling;
+		r.by_ceiling = reason == v.reason || c->spent.is_set
+		    ? v.by_ceiling
+		    : a.by_ceiling;
 		r.reason = reason;
 		/* One that was allowed and joined stays allowed. */
 		if (a.up + a.down == 0)
@@ -183,6 +205,13 @@ conn_close(struct conn *c, enum reason reason)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now,
 		    sizeof(now));
 	conn_enter(c, CONN_CLOSING);
+}
+
+void
+conn_spend(struct conn *c, enum reason reason, struct meter_bit budget)
+{
+	c->spent = budget;
+	conn_close(c, reason);
 }
 
 /* A denial that fits into a TLS handshake. */
@@ -361,10 +390,20 @@ peek_start(struct conn *c)
 static void
 dial_begin(struct conn *c)
 {
+	struct verdict v = conn_verdict(c);
+	struct meter_refusal why;
+	int rc;
+
 	/* The question to the dialler has a time-out of its own. */
 	(void)event_del(&c->timer);
-	if (relay_dial(c) != 0)
+	rc = relay_dial(c, &v, &why);
+	if (rc == -EDQUOT) {
+		c->spent = why.bit;
+		conn_refuse(c, why.verdict.reason,
+		    c->front == CONN_FRONT_TLS ? ALERT_ACCESS_DENIED : 0, NULL);
+	} else if (rc != 0) {
 		conn_refuse(c, REASON_LIMIT_CONNECTIONS, 0, "no memory");
+	}
 }
 
 static void
@@ -442,7 +481,9 @@ rejudge_relay(struct conn *c)
 					: v.scheme == SCHEME_HTTPS &&
 			v.tls == TLS_MODE_PASSTHROUGH);
 
-	if (!may_stay)
+	if (may_stay)
+		relay_rejoin(c->relay, &v);
+	else
 		conn_close(c, REASON_POLICY_RELOADED);
 }
 

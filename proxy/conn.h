@@ -18,6 +18,7 @@
 #include "base/reason.h"
 #include "conf/verdict.h"
 #include "proxy/gate.h"
+#include "proxy/meter.h"
 
 struct inspect;
 struct relay;
@@ -68,6 +69,8 @@ struct conn {
 	const char *detail; /* for its record: one clause, static; or NULL */
 	enum reason timeout_reason;
 
+	struct meter_bit spent; /* the budget that has ended it */
+
 	struct event event; /* on fd in RELAY, in PEEK once it waits */
 	struct event timer;
 	struct relay *relay;
@@ -103,6 +106,8 @@ const char *conn_host(const struct conn *c);
  */
 void conn_open(struct gate *g, int fd, bool is_explicit);
 
+/* For relay.c: a budget has ended it. */
+void conn_spend(struct conn *c, enum reason reason, struct meter_bit budget);
 /* For relay.c: the dialler has answered. */
 void conn_relay_begins(struct conn *c);
 void conn_relay_failed(struct conn *c, enum reason reason);

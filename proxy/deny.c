@@ -264,7 +264,7 @@ deny_answer(const struct deny *d, struct deny_answer *ret)
 	finish(&w, ret->proxy_status);
 
 	ret->has_retry_after = ret->status == 429;
-	ret->retry_after_s = 1;
+	ret->retry_after_s = d->retry_after_s == 0 ? 1 : d->retry_after_s;
 	if (d->wants_json)
 		write_json(line, ret);
 	else

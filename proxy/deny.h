@@ -20,9 +20,10 @@
 struct deny {
 	enum reason reason;
 	bool by_ceiling;
-	unsigned int status; /* 0: the reason's own */
-	const char *rule;    /* "-" without one */
-	const char *file;    /* "" without one */
+	unsigned int status;        /* 0: the reason's own */
+	unsigned int retry_after_s; /* of a 429; 0: a second */
+	const char *rule;           /* "-" without one */
+	const char *file;           /* "" without one */
 	uint32_t line;
 	const char *say;        /* the rule's text for whoever is refused, "" */
 	const char *detail;     /* one more clause, printable; "" */

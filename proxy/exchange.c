@@ -84,6 +84,7 @@ leave(struct exchange *x)
 	x->origin = NULL;
 	if (o != NULL)
 		origin_release(o);
+	meter_end(x->gate, &x->meter);
 	pool_note_freed(x->gate, x->up + x->down);
 	pool_bury(x->gate, &x->grave, on_buried);
 	x->ops->over(x->arg);
@@ -185,6 +186,8 @@ on_kick(evutil_socket_t fd, short what, void *arg)
 {
 	struct exchange *x = arg;
 
+	if (!exchange_meter_kick(x))
+		return;
 	if (x->state == EXCHANGE_SIGN || x->up_fault != NULL)
 		exchange_sign_on_kick(x);
 	else
@@ -339,6 +342,8 @@ begin(struct exchange *x, const struct http_request *req)
 		    rc == -ENOMEM ? "out of memory" : "it cannot be rewritten");
 		return;
 	}
+	if (!exchange_meter_begin(x, &v))
+		return;
 	set_timer(x, x->gate->limits.relay_idle_timeout_ms);
 	if (lease_grants(x->gate) == NULL)
 		await_grants(x);
@@ -515,51 +520,6 @@ exchange_wants_body(const struct exchange *x)
 	    !x->is_up_whole;
 }
 
-size_t
-exchange_up(struct exchange *x, struct span data)
-{
-	size_t taken;
-
-	assert(exchange_wants_body(x));
-	exchange_alive(x);
-	if (exchange_holds_body(x))
-		return exchange_sign_up(x, data);
-	taken = origin_send_body(x->origin, data);
-	x->up += taken;
-	x->is_up_begun = x->is_up_begun || taken > 0;
-	return taken;
-}
-
-void
-exchange_up_trailers(struct exchange *x, const struct http_fields *f)
-{
-	/* Where anything is granted, no field that was not looked through. */
-	if (x->state != EXCHANGE_OPEN ||
-	    grants_have(lease_grants(x->gate), x->host, x->port))
-		return;
-	x->is_up_begun = true;
-	origin_send_trailers(x->origin, f);
-}
-
-void
-exchange_up_end(struct exchange *x)
-{
-	x->is_up_whole = true;
-	if (exchange_holds_body(x))
-		exchange_sign_up_end(x);
-	else if (x->state == EXCHANGE_OPEN)
-		origin_send_end(x->origin);
-}
-
-void
-exchange_origin_room(struct exchange *x)
-{
-	if (x->state == EXCHANGE_OPEN && exchange_holds_body(x))
-		exchange_sign_room(x);
-	else if (exchange_wants_body(x))
-		x->ops->resume_body(x->arg);
-}
-
 void
 exchange_reject(struct exchange *x, enum reason reason, const char *detail)
 {
@@ -585,7 +545,9 @@ exchange_policy_changed(struct exchange *x)
 	struct verdict v = exchange_judge(x);
 	bool is_same = strcmp(v.credential, x->verdict.credential) == 0;
 
-	if (v.action == ACTION_ALLOW && is_same)
+	if (v.action == ACTION_ALLOW && is_same) {
+		meter_rejoin(x->gate, &x->meter, &v);
 		return;
+	}
 	exchange_refuse_for(x, REASON_POLICY_RELOADED, "");
 }

@@ -112,9 +112,25 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 	h.status = res->status;
 	h.reason = res->reason;
 	h.is_early = !x->is_up_whole;
+	if (!exchange_meter_head(x, &h))
+		return;
 	x->status = res->status;
 	x->has_answered = true;
 	x->ops->head(x->arg, &h);
+}
+
+static size_t
+take_body(struct exchange *x, struct span data)
+{
+	size_t taken;
+
+	if (x->tunnel != NULL)
+		return exchange_tunnel_down(x, data);
+	if (x->has_credential)
+		return exchange_search_body(x, data);
+	taken = x->ops->body(x->arg, data);
+	x->down += taken;
+	return taken;
 }
 
 size_t
@@ -123,12 +139,11 @@ exchange_origin_body(struct exchange *x, struct span data)
 	size_t taken;
 
 	exchange_alive(x);
-	if (x->tunnel != NULL)
-		return exchange_tunnel_down(x, data);
-	if (x->has_credential)
-		return exchange_search_body(x, data);
-	taken = x->ops->body(x->arg, data);
-	x->down += taken;
+	if (!exchange_meter_down(x, data.len))
+		return 0;
+	meter_count(x->gate, &x->meter, METER_DOWN, data.len);
+	taken = take_body(x, data);
+	meter_return(x->gate, &x->meter, METER_DOWN, data.len - taken);
 	return taken;
 }
 
@@ -147,8 +162,13 @@ exchange_origin_trailers(struct exchange *x, const struct http_fields *f)
 		}
 		kept.at[kept.count++] = f->at[i];
 	}
-	if (kept.count > 0)
-		x->ops->trailers(x->arg, &kept);
+	if (kept.count == 0)
+		return true;
+	if (!exchange_meter_down(x, exchange_meter_fields(&kept)))
+		return false;
+	meter_count(x->gate, &x->meter, METER_DOWN,
+	    exchange_meter_fields(&kept));
+	x->ops->trailers(x->arg, &kept);
 	return true;
 }
 

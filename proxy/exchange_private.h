@@ -11,6 +11,7 @@
 #include "proxy/buf.h"
 #include "proxy/exchange.h"
 #include "proxy/lease.h"
+#include "proxy/meter.h"
 #include "proxy/pool.h"
 #include "proxy/resign.h"
 #include "proxy/sieve.h"
@@ -99,6 +100,9 @@ struct exchange {
 	uint64_t started_ms;
 	unsigned int status;
 	uint64_t up, down;
+	struct meter meter;
+	bool is_up_spent; /* a budget does not take up_wanted more */
+	uint64_t up_wanted;
 };
 
 /* --- exchange.c --- */
@@ -182,6 +186,21 @@ void exchange_sign_up_end(struct exchange *x);
 void exchange_sign_room(struct exchange *x);
 /* The head was sent. */
 void exchange_sign_open(struct exchange *x);
+/* --- exchange_meter.c --- */
+/* As exchange_refuse(), in the name of the budget's rule. */
+void exchange_refuse_budget(struct exchange *x,
+    const struct meter_refusal *why);
+/* Of what v lets through. False: a budget does not; it is refused. */
+bool exchange_meter_begin(struct exchange *x, const struct verdict *v);
+/* May so much go up? False: not a byte; it is refused in the next turn. */
+bool exchange_meter_up(struct exchange *x, uint64_t bytes);
+/* That turn. False: it was refused. */
+bool exchange_meter_kick(struct exchange *x);
+/* May so much go down? False: it was refused. */
+bool exchange_meter_down(struct exchange *x, uint64_t bytes);
+/* The answer's head, and the body that it announces. False: as above. */
+bool exchange_meter_head(struct exchange *x, const struct exchange_head *h);
+uint64_t exchange_meter_fields(const struct http_fields *f);
 
 /* --- exchange_search.c --- */
 /* Of a name, a value or a reason phrase, whole: a form of it is in there. */

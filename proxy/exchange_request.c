@@ -113,7 +113,12 @@ exchange_judge(const struct exchange *x)
 	if (x->as_method[0] == '\0' || v.action == ACTION_DENY)
 		return v;
 	other = judge_method(x, x->as_method);
-	return other.action < v.action ? other : v;
+	if (other.action < v.action)
+		return other;
+	/* It counts for whatever either of them counts for. */
+	for (size_t i = 0; i < VERDICT_FILES; i++)
+		v.budgets[i] |= other.budgets[i];
+	return v;
 }
 
 void

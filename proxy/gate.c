@@ -19,6 +19,7 @@
 #include "proxy/gate_run.h"
 #include "proxy/lease.h"
 #include "proxy/listen.h"
+#include "proxy/meter.h"
 #include "proxy/pool.h"
 #include "proxy/relay.h"
 #include "proxy/sntp.h"
@@ -61,6 +62,7 @@ gate_run_done(struct gate_run *r)
 	sntp_stop(r->sntp);
 	conns_done(g);
 	relays_free(g);
+	meters_free(g);
 	pool_free(g);
 	tls_state_free(g);
 	dns_free(g);
@@ -124,7 +126,7 @@ set_ports(struct gate *g, struct gate_start_fds *fds)
 }
 
 static int
-make_parts(struct gate *g, int ca, int roots)
+make_parts(struct gate *g, const struct gate_start_fds *fds)
 {
 	int rc;
 
@@ -141,7 +143,9 @@ make_parts(struct gate *g, int ca, int roots)
 	if (rc == 0)
 		rc = dns_new(g);
 	if (rc == 0)
-		rc = tls_state_new(g, ca, roots);
+		rc = meters_new(g, fds->counts);
+	if (rc == 0)
+		rc = tls_state_new(g, fds->ca, fds->roots);
 	return rc;
 }
 
@@ -222,7 +226,7 @@ gate_run_start(struct gate_run *r, const struct message_gate_start *m,
 	if (rc == 0)
 		rc = set_ports(g, fds);
 	if (rc == 0)
-		rc = make_parts(g, fds->ca, fds->roots);
+		rc = make_parts(g, fds);
 	if (rc == 0)
 		rc = listen_all(r);
 	r->is_started = rc == 0;
@@ -243,6 +247,7 @@ gate_run_set_policy(struct gate_run *r, int policy, int ceiling)
 		return rc;
 	g->pair = after;
 	g->policy_generation++;
+	meters_policy_changed(g);
 	/* What the new one denies ends for that, before anything else ends. */
 	conns_policy_changed(g);
 	/* What was asked for under the old one is asked for anew. */

@@ -30,6 +30,7 @@ struct synth;      /* proxy/synth.h: synthetic addresses */
 struct dns;        /* proxy/dns.h: answers to questions */
 struct relays;     /* proxy/relay.h: pipes, and who has been idle how long */
 struct conns;      /* proxy/conn.h: the list of all connections */
+struct meters;     /* proxy/meter.h: budgets and their counts */
 
 /*
  * Bytes on their way through one callback: a peeked ClientHello, a small piece
@@ -67,6 +68,7 @@ struct gate {
 	struct synth *synth;
 	struct dns *dns;
 	struct relays *relays;
+	struct meters *meters;
 
 	struct conns *conns;
 	uint32_t conn_count; /* that are not closed */

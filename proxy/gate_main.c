@@ -39,6 +39,7 @@ start_fds(struct chan_msg *msg)
 		.recorder = steal_fd(&msg->fds[GATE_START_RECORDER]),
 		.ca = msg->fds[GATE_START_CA],
 		.roots = msg->fds[GATE_START_ROOTS],
+		.counts = msg->fds[GATE_START_COUNTS],
 		.policy = msg->fds[GATE_START_POLICY],
 		.ceiling = has_ceiling ? msg->fds[GATE_START_CEILING] : -1,
 	};

@@ -39,6 +39,7 @@ struct gate_start_fds {
 	int recorder;
 	int ca;      /* borrowed */
 	int roots;   /* borrowed */
+	int counts;  /* borrowed */
 	int policy;  /* borrowed */
 	int ceiling; /* borrowed; -1 for none */
 };

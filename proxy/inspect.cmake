@@ -42,10 +42,12 @@ tapward_library(tapward_inspect
 		exchange_answer.c
 		exchange_audit.c
 		exchange_connect.c
+		exchange_meter.c
 		exchange_request.c
 		exchange_search.c
 		exchange_sign.c
 		exchange_tunnel.c
+		exchange_up.c
 		h1_guest.c
 		h1_guest_answer.c
 		h1_guest_head.c
@@ -77,7 +79,8 @@ tapward_library(tapward_inspect
 		tls_leaf.c
 		tls_origin.c
 		websocket_scan.c
-	LINK tapward_grants tapward_inject tapward_sieve tapward_sigv4
+	LINK tapward_grants tapward_inject tapward_meter tapward_sieve
+		tapward_sigv4
 		tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
 		PkgConfig::NGHTTP2)
@@ -112,7 +115,7 @@ foreach(module decode scan sieve)
 endforeach()
 tapward_fuzz_target(scan LINK tapward_say)
 
-foreach(module blocks buf deny exchange exchange_ends exchange_sign grants h2_ends h2_floods
+foreach(module blocks buf deny exchange exchange_budget exchange_ends exchange_sign grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool
 		smuggling tls trailers tunnel tunnel_ends tunnel_scan
 		websocket_scan)

@@ -10,268 +10,23 @@
  * EAGAIN, or a recv() did not fill its buffer, which on a stream means the
  * same unless the end of the stream lies behind (is_closing).
  */
-#include "proxy/relay.h"
+#include "proxy/relay_private.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "proxy/dial.h"
-#include "proxy/pipes.h"
-
-/* Asked of one splice(); a pipe's 16 slots may hold large pages. */
-#define SPLICE_BYTES (1u << 20)
-#define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK)
-/* A way that moved less in one turn copies next time: fewer system calls. */
-#define BULK_BYTES 32768
-/* After so much in one turn of the loop the others have theirs. */
-#define TURN_BYTES (1u << 20)
-
-struct way {
-	struct pipe_pair pipe; /* lent while in_pipe > 0 */
-	size_t in_pipe;
-	uint64_t moved; /* bytes that the far end took */
-	bool can_read;
-	bool can_write;
-	bool is_closing; /* the end of the stream is in sight */
-	bool is_ended;   /* and was read */
-	bool is_shut;    /* and passed on */
-	bool is_bulk;
-};
-
-struct relay {
-	TAILQ_ENTRY(relay) link; /* in relays->by_age, once it has begun */
-	struct conn *conn;
-	struct dial *dial;
-	int origin_fd;
-	struct event origin_event;
-	struct event *guest_writable;  /* once writing had to wait */
-	struct event *origin_writable; /* as well */
-	struct way up;
-	struct way down;
-	uint64_t active_ms;
-	bool is_begun;
-	bool is_broken;
-	bool wants_turn; /* in relays->by_age, and not done in its turn */
-	bool by_ceiling;
-	const char *how;
-	char address[ADDRESS_TEXT_SIZE];
-};
-
-TAILQ_HEAD(relay_line, relay);
-
-struct relays {
-	struct gate *gate;
-	struct pipes *pipes;
-	struct relay_line by_age; /* longest without a byte first */
-	struct event *idle_timer;
-	struct event *turn_timer; /* for those that want another turn */
-};
-
-enum step {
-	STEP_GO,     /* something was moved, or changed */
-	STEP_WAIT,   /* for an event */
-	STEP_BROKEN, /* an end is gone */
-};
 
 static struct relays *
 relays_of(const struct relay *r)
 {
 	return r->conn->gate->relays;
-}
-
-/* What went wrong with a system call: nothing but "not now", or all. */
-static enum step
-step_of_errno(bool *can)
-{
-	if (errno == EINTR)
-		return STEP_GO;
-	if (errno != EAGAIN)
-		return STEP_BROKEN;
-	*can = false;
-	return STEP_WAIT;
-}
-
-static enum step
-way_flush(struct relay *r, struct way *w, int to)
-{
-	ssize_t n;
-
-	if (!w->can_write)
-		return STEP_WAIT;
-	/* The exact length: with more the kernel would wait for more. */
-	n = splice(w->pipe.out, NULL, to, NULL, w->in_pipe, SPLICE_FLAGS);
-	if (n == -1)
-		return step_of_errno(&w->can_write);
-	w->in_pipe -= (size_t)n;
-	w->moved += (uint64_t)n;
-	if (w->in_pipe == 0)
-		pipes_put(relays_of(r)->pipes, &w->pipe, 0);
-	return STEP_GO;
-}
-
-/* Large pieces: pages move, bytes are not looked at. Takes pipe. */
-static enum step
-way_splice(struct relay *r, struct way *w, int from, struct pipe_pair *pipe)
-{
-	ssize_t n =
-	    splice(from, NULL, pipe->in, NULL, SPLICE_BYTES, SPLICE_FLAGS);
-	int saved = errno;
-
-	if (n > 0) {
-		w->pipe = *pipe;
-		w->in_pipe = (size_t)n;
-		return STEP_GO;
-	}
-	pipes_put(relays_of(r)->pipes, pipe, 0);
-	if (n == 0) {
-		w->is_ended = true;
-		return STEP_GO;
-	}
-	errno = saved;
-	return step_of_errno(&w->can_read);
-}
-
-/*
- * n bytes were read into a buffer of GATE_SCRATCH_BYTES. With the end in sight
- * before the read, a short one has taken all there was before it; but not of a
- * protocol with urgent data, at which a read stops short (tcp(7)).
- */
-static void
-way_note_read(struct relay *r, struct way *w, size_t n)
-{
-	if (n == 0)
-		w->is_ended = true;
-	else if (n == GATE_SCRATCH_BYTES)
-		w->is_bulk = true;
-	else if (!w->is_closing)
-		w->can_read = false;
-	else
-		w->is_ended = r->conn->front == CONN_FRONT_TLS;
-}
-
-static enum step
-way_send(struct way *w, int to, const uint8_t *buf, size_t len,
-    size_t *ret_sent)
-{
-	ssize_t n = write(to, buf, len);
-
-	*ret_sent = n == -1 ? 0 : (size_t)n;
-	if (n == -1)
-		return step_of_errno(&w->can_write);
-	w->moved += (uint64_t)n;
-	return STEP_GO;
-}
-
-/* Small pieces. What the far end does not take goes into pipe; takes pipe. */
-static enum step
-way_copy(struct relay *r, struct way *w, int from, int to,
-    struct pipe_pair *pipe)
-{
-	uint8_t *buf = r->conn->gate->scratch;
-	ssize_t n = read(from, buf, GATE_SCRATCH_BYTES);
-	enum step step = STEP_GO;
-	size_t sent = 0, left;
-
-	if (n == -1)
-		step = step_of_errno(&w->can_read);
-	else
-		way_note_read(r, w, (size_t)n);
-	if (n > 0)
-		step = way_send(w, to, buf, (size_t)n, &sent);
-	if (n <= 0 || step == STEP_BROKEN || sent == (size_t)n) {
-		pipes_put(relays_of(r)->pipes, pipe, 0);
-		return step;
-	}
-	left = (size_t)n - sent;
-	if (write(pipe->in, buf + sent, left) != (ssize_t)left) {
-		/* It was empty and holds 64 KiB: not one of ours. */
-		pipes_put(relays_of(r)->pipes, pipe, left);
-		return STEP_BROKEN;
-	}
-	w->pipe = *pipe;
-	w->in_pipe = left;
-	return STEP_GO;
-}
-
-/* All pipes are lent: bytes stay in the socket until the far end took them. */
-static enum step
-way_copy_without_pipe(struct relay *r, struct way *w, int from, int to)
-{
-	uint8_t *buf = r->conn->gate->scratch;
-	ssize_t n = recv(from, buf, GATE_SCRATCH_BYTES, MSG_PEEK);
-	enum step step;
-	size_t sent;
-
-	if (n == -1)
-		return step_of_errno(&w->can_read);
-	if (n == 0) {
-		w->is_ended = true;
-		return STEP_GO;
-	}
-	step = way_send(w, to, buf, (size_t)n, &sent);
-	/* They are there: peeked at just now, and nobody else reads. */
-	if (sent > 0 && read(from, buf, sent) != (ssize_t)sent)
-		return STEP_BROKEN;
-	if (step == STEP_GO && sent == (size_t)n)
-		way_note_read(r, w, (size_t)n);
-	return step;
-}
-
-static enum step
-way_fill(struct relay *r, struct way *w, int from, int to)
-{
-	struct pipe_pair pipe;
-
-	if (w->is_ended || !w->can_read || !w->can_write)
-		return STEP_WAIT;
-	if (pipes_take(relays_of(r)->pipes, &pipe) != 0)
-		return way_copy_without_pipe(r, w, from, to);
-	if (w->is_bulk)
-		return way_splice(r, w, from, &pipe);
-	return way_copy(r, w, from, to, &pipe);
-}
-
-/* Moves what can be moved. False: an end is gone. */
-static bool
-way_pump(struct relay *r, struct way *w, int from, int to)
-{
-	uint64_t start = w->moved;
-	enum step step = STEP_GO;
-
-	while (step == STEP_GO && w->moved - start < TURN_BYTES)
-		step = w->in_pipe > 0 ? way_flush(r, w, to)
-				      : way_fill(r, w, from, to);
-	if (step == STEP_GO)
-		r->wants_turn = true;
-	else if (w->moved - start < BULK_BYTES)
-		w->is_bulk = false;
-	return step != STEP_BROKEN;
-}
-
-static bool
-way_is_over(const struct way *w)
-{
-	return w->is_ended && w->in_pipe == 0;
-}
-
-/* Passes an end of stream on. False: the far end is gone. */
-static bool
-way_finish(struct way *w, int to)
-{
-	if (!way_is_over(w) || w->is_shut)
-		return true;
-	w->is_shut = true;
-	return shutdown(to, SHUT_WR) == 0;
 }
 
 static void
@@ -321,6 +76,18 @@ relay_break(struct relay *r, const char *how)
 	conn_close(r->conn, REASON_NONE);
 }
 
+/* An end is gone, or we make it so. */
+static void
+pump_failed(struct relay *r)
+{
+	if (!r->is_spent) {
+		relay_break(r, "reset");
+		return;
+	}
+	r->is_broken = true;
+	conn_spend(r->conn, r->spent_reason, r->spent);
+}
+
 static void
 pump(struct relay *r)
 {
@@ -330,7 +97,7 @@ pump(struct relay *r)
 	r->wants_turn = false;
 	if (!way_pump(r, &r->up, guest, origin) ||
 	    !way_pump(r, &r->down, origin, guest)) {
-		relay_break(r, "reset");
+		pump_failed(r);
 		return;
 	}
 	if (r->up.moved + r->down.moved != before)
@@ -454,26 +221,62 @@ on_dialed(const struct message_dialed *m, int fd, void *arg)
 		conn_relay_begins(r->conn);
 }
 
-int
-relay_dial(struct conn *c)
+static void
+on_over(const struct meter_refusal *why, void *arg)
+{
+	struct relay *r = arg;
+
+	r->is_broken = true;
+	conn_spend(r->conn, why->verdict.reason, why->bit);
+}
+
+/* NULL: no memory. */
+static struct relay *
+relay_new(struct conn *c)
 {
 	struct relay *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
-		return -ENOMEM;
+		return NULL;
 	r->conn = c;
 	r->origin_fd = -1;
 	r->how = "";
+	r->up.meter = METER_UP;
+	r->down.meter = METER_DOWN;
+	r->meter.is_tunnel = true;
+	r->meter.on_over = on_over;
+	r->meter.arg = r;
+	return r;
+}
+
+int
+relay_dial(struct conn *c, const struct verdict *v, struct meter_refusal *ret)
+{
+	struct relay *r = relay_new(c);
+
+	if (r == NULL)
+		return -ENOMEM;
+	if (!meter_begin(c->gate, &r->meter, v, 0, 0, ret)) {
+		free(r);
+		return -EDQUOT;
+	}
 	r->up.is_closing = c->is_closing;
 	r->dial = dial_start(c->gate, conn_host(c), c->port,
 	    c->front == CONN_FRONT_TCP ? SCHEME_TCP : SCHEME_HTTPS, on_dialed,
 	    r);
 	if (r->dial == NULL) {
+		meter_end(c->gate, &r->meter);
 		free(r);
 		return -ENOMEM;
 	}
 	c->relay = r;
 	return 0;
+}
+
+void
+relay_rejoin(struct relay *r, const struct verdict *v)
+{
+	meter_rejoin(r->conn->gate, &r->meter, v);
 }
 
 void
@@ -538,6 +341,7 @@ relay_free(struct relay *r)
 	if (r == NULL)
 		return;
 	dial_cancel(r->dial);
+	meter_end(r->conn->gate, &r->meter);
 	way_done(relays_of(r), &r->up);
 	way_done(relays_of(r), &r->down);
 	if (r->is_begun) {

@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "base/reason.h"
 #include "proxy/conn.h"
+#include "proxy/meter.h"
 
 struct relay;
 
@@ -28,10 +29,14 @@ int relays_new(struct gate *g);
 void relays_free(struct gate *g); /* every relay is gone by then */
 
 /*
- * Asks for the origin of conn_host(c); sets c->relay. -ENOMEM, or 0: then
+ * Asks for the origin of conn_host(c), which v allows; sets c->relay. -ENOMEM,
+ * -EDQUOT if a budget does not let it through (*ret says which), or 0: then
  * conn_relay_begins() or conn_close() follows from the loop.
  */
-int relay_dial(struct conn *c);
+int relay_dial(struct conn *c, const struct verdict *v,
+    struct meter_refusal *ret);
+/* Another policy allows it, too: it counts for what v says. */
+void relay_rejoin(struct relay *r, const struct verdict *v);
 /* The origin is there: moves bytes from here on, until conn_close(). */
 void relay_begin(struct relay *r);
 /* c->fd can be read, or was closed (libevent's EV_ bits). */

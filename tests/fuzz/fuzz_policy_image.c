@@ -25,9 +25,10 @@ mend_header(uint8_t *image, size_t size)
 
 	if (size < IMAGE_HEADER_BYTES)
 		return;
-	image[8] = IMAGE_VERSION;
-	for (unsigned int i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++) {
+		image[8 + i] = (uint8_t)(IMAGE_VERSION >> (8 * i) & 0xff);
 		image[12 + i] = (uint8_t)(size >> (8 * i) & 0xff);
+	}
 	sum = image_header_sum(image);
 	for (unsigned int i = 0; i < 4; i++)
 		image[16 + i] = (uint8_t)(sum >> (8 * i) & 0xff);
@@ -97,6 +98,15 @@ ask_lists(const struct policy *p)
 	struct policy_tcp tcp;
 	uint16_t ports[64];
 
+	struct policy_budget b;
+
+	for (size_t i = 0; i < BUDGETS_MAX; i++) {
+		if (!policy_budget_at(p, i, &b))
+			continue;
+		must(strlen(b.rule) < RULE_NAME_SIZE);
+		must(strlen(b.file) < IMAGE_STRING_SIZE);
+		must((b.budget.rate == 0) == (b.budget.rate_s == 0));
+	}
 	for (size_t i = 0; i < 8 && policy_tcp_at(p, i, &tcp); i++)
 		must(strlen(tcp.host) < IMAGE_STRING_SIZE);
 	(void)policy_tcp_find(p, 0xc6120001, 5432, &tcp);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/message.h"
+#include "counts_support.h"
 #include "make_policy.h"
 #include "proxy/audit.h"
 #include "proxy/conn.h"
@@ -27,6 +28,7 @@
 #include "proxy/inspect.h"
 #include "proxy/lease.h"
 #include "proxy/listen.h"
+#include "proxy/meter.h"
 #include "proxy/pool.h"
 #include "proxy/relay.h"
 #include "proxy/synth.h"
@@ -427,6 +429,8 @@ make_gate(struct fixture *f)
 	assert_non_null(g->synth);
 	assert_int_equal(conns_init(g), 0);
 	assert_int_equal(relays_new(g), 0);
+	f->counts = counts_memfd();
+	assert_int_equal(meters_new(g, f->counts), 0);
 	assert_int_equal(dns_new(g), 0);
 	f->recorder =
 	    peer_new(f, audit_port_set, recorder_rules, 1, on_recorder_closed);
@@ -473,6 +477,7 @@ fixture_reload(struct fixture *f, const char *policy)
 
 	f->gate.pair.policy = compile_text(policy, f->port, false);
 	f->gate.policy_generation++;
+	meters_policy_changed(&f->gate);
 	conns_policy_changed(&f->gate);
 	unref(before);
 }
@@ -485,6 +490,8 @@ fixture_free(struct fixture *f)
 	listener_free(f->listener);
 	conns_done(g);
 	relays_free(g);
+	meters_free(g);
+	fd_close(&f->counts);
 	dns_free(g);
 	synth_free(g->synth);
 	dial_port_free(g);

@@ -40,6 +40,7 @@ enum fixture_dialler {
 struct fixture {
 	struct event_base *base;
 	struct gate gate;
+	int counts; /* of its budgets */
 
 	struct chan *recorder;
 	struct fixture_record records[FIXTURE_RECORDS_MAX];

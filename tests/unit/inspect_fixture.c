@@ -20,10 +20,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "conf/compile.h"
+#include "counts_support.h"
 #include "proxy/audit.h"
 #include "proxy/dial.h"
 #include "proxy/inspect.h"
 #include "proxy/lease.h"
+#include "proxy/meter.h"
 #include "proxy/pool.h"
 #include "proxy/roots.h"
 #include "proxy/tls.h"
@@ -331,6 +333,7 @@ fix_set_policy(struct fix *f, const char *text)
 
 	load_policy(f, text);
 	f->gate.policy_generation++;
+	meters_policy_changed(&f->gate);
 	policy_unref(old);
 	free(old_image);
 	if (f->conn.inspect != NULL)
@@ -379,6 +382,8 @@ fix_new(const char *policy_text)
 	f->guest.fd = -1;
 	f->is_closed = true;
 	load_policy(f, policy_text);
+	f->counts = counts_memfd();
+	assert_int_equal(meters_new(&f->gate, f->counts), 0);
 	make_tls(f);
 	assert_int_equal(pool_new(&f->gate), 0);
 	make_contexts(f);
@@ -401,6 +406,8 @@ fix_free(struct fix *f)
 {
 	fix_close(f);
 	pool_free(&f->gate);
+	meters_free(&f->gate);
+	fd_close(&f->counts);
 	tls_state_free(&f->gate);
 	for (size_t i = 0; i < f->origin_count; i++)
 		peer_done(&f->origins[i]);

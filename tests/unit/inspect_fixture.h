@@ -61,6 +61,7 @@ enum fix_cert {
 
 struct fix {
 	struct gate gate;
+	int counts; /* of its budgets */
 	struct policy *policy;
 	uint8_t *image;
 	struct ca_made ca, roots;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "count_fds.h"
+#include "counts_support.h"
 #include "policy_support.h"
 #include "proxy/gate_run.h"
 #include "proxy/inspect.h"
@@ -161,6 +162,7 @@ start(struct stage *s, int ca)
 		    .decode_ratio = 1 } };
 	struct gate_start_fds fds = { .ca = ca,
 		.roots = -1,
+		.counts = counts_memfd(),
 		.policy = policy_memfd(POLICY_A, false),
 		.ceiling = -1 };
 	int *const ports[] = { &fds.dialler, &fds.broker, &fds.recorder };
@@ -177,6 +179,7 @@ start(struct stage *s, int ca)
 	for (int i = 0; i < 3; i++)
 		fd_close(ports[i]);
 	fd_close(&fds.policy);
+	fd_close(&fds.counts);
 	return rc;
 }
 

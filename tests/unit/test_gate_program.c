@@ -30,6 +30,7 @@
 #include "base/message_audit.h"
 #include "base/message_dial.h"
 #include "base/process.h"
+#include "counts_support.h"
 #include "gate_fixture.h"
 #include "policy_support.h"
 #include "proxy/ca_make.h"
@@ -313,6 +314,7 @@ send_start(struct stage *s)
 	fds[GATE_START_BROKER] = broker[0];
 	fds[GATE_START_RECORDER] = recorder[0];
 	make_ca(&fds[GATE_START_CA], &fds[GATE_START_ROOTS]);
+	fds[GATE_START_COUNTS] = counts_memfd();
 	fds[GATE_START_POLICY] = policy_memfd(text, false);
 	message_gate_start_encode(&w, &m);
 	assert_int_equal(chan_send(s->supervisor, MSG_GATE_START, 0, &w, fds,

@@ -87,22 +87,89 @@ keys_and_sections_are_known_or_refused(void **state)
 		    "t.ini:6: tls is given twice (first on line 5)" },
 		{ "what is not enforced: redirect", ALLOW "redirect = yes\n",
 		    "t.ini:5: redirect is not supported" },
-		{ "... until", ALLOW "until = 2027-01-01\n",
-		    "t.ini:5: until is not supported" },
-		{ "... max-requests", ALLOW "max-requests = 5\n",
-		    "t.ini:5: max-requests is not supported" },
-		{ "... max-upload", ALLOW "max-upload = 10MB\n",
-		    "t.ini:5: max-upload is not supported" },
-		{ "... max-download", ALLOW "max-download = 10MB\n",
-		    "t.ini:5: max-download is not supported" },
-		{ "... rate", ALLOW "rate = 100/minute\n",
-		    "t.ini:5: rate is not supported" },
 		{ "... [ask]", ALLOW "[ask b]\nhost = b.example.org\n",
 		    "t.ini:5: [ask] is not supported" },
 	};
 
 	(void)state;
 	TRY(rows);
+}
+
+static void
+budgets_are_numbers_that_let_something_through(void **state)
+{
+	static const struct row rows[] = {
+		{ "all of a rule",
+		    ALLOW "max-requests = 5\nrate = 100/minute\n"
+			  "max-upload = 10MB\nmax-download = 2GiB\n"
+			  "max-connections = 4\nuntil = 2099-12-31T18:00Z\n",
+		    NULL },
+		{ "of the file as a whole",
+		    "[policy]\nversion = 1\nmax-requests = 5\n"
+		    "until = 2099-12-31T18:00:59Z\n"
+		    "[allow a]\nhost = a.example.org\n",
+		    NULL },
+		{ "nothing at all", ALLOW "max-requests = 0\n",
+		    "t.ini:5: max-requests = 0: 0 lets nothing through" },
+		{ "no number", ALLOW "max-requests = many\n",
+		    "t.ini:5: max-requests = many: a number" },
+		{ "a sign", ALLOW "max-upload = -1\n",
+		    "t.ini:5: max-upload = -1: bytes" },
+		{ "a number that wraps",
+		    ALLOW "max-upload = 18446744073709551617\n",
+		    "t.ini:5: max-upload" },
+		{ "a rate without its span", ALLOW "rate = 100\n",
+		    "t.ini:5: rate = 100: write a rate as 100/minute" },
+		{ "a rate of nothing", ALLOW "rate = 0/second\n",
+		    "t.ini:5: rate = 0/second: a rate is 1 to 1000000" },
+		{ "a span that there is not", ALLOW "rate = 1/week\n",
+		    "t.ini:5: rate = 1/week: a rate is for each second" },
+		{ "an end without a zone", ALLOW "until = 2099-12-31T18:00\n",
+		    "t.ini:5: until = 2099-12-31T18:00: write the end in UTC" },
+		{ "an end without a time", ALLOW "until = 2099-12-31\n",
+		    "t.ini:5: until = 2099-12-31: write the end in UTC" },
+		{ "a day that there is not",
+		    ALLOW "until = 2099-02-29T18:00Z\n",
+		    "t.ini:5: until = 2099-02-29T18:00Z: there is no such" },
+		{ "a budget of a deny rule",
+		    POLICY_HEAD "[deny a]\nhost = a.example.org\n"
+				"max-requests = 5\n",
+		    "t.ini:5: a deny rule lets nothing through" },
+		{ "one twice", ALLOW "rate = 1/day\nrate = 2/day\n",
+		    "t.ini:6: rate is given twice" },
+	};
+	struct compile_result *r;
+
+	TRY(rows);
+	(void)state;
+	r = compile_text(ALLOW "until = 2020-01-01T00:00Z\n",
+	    strlen(ALLOW "until = 2020-01-01T00:00Z\n"), false);
+	assert_non_null(r->image);
+	assert_true(has_finding(r, "t.ini:5: warning: this time has come"));
+	drop(r);
+}
+
+static void
+so_many_rules_have_a_budget_and_no_more(void **state)
+{
+	char text[8192] = "[policy]\nversion = 1\nmax-requests = 1\n";
+
+	(void)state;
+	for (int i = 0; i < 64; i++) {
+		size_t at = strlen(text);
+		struct compile_result *r;
+
+		(void)snprintf(text + at, sizeof(text) - at,
+		    "[allow r%d]\nhost = h%d.example.org\n"
+		    "max-requests = 1\n",
+		    i, i);
+		r = compile_text(text, strlen(text), false);
+		assert_int_equal(r->error_count, i < 63 ? 0 : 1);
+		assert_true(i < 63 ||
+		    has_finding(r,
+			"t.ini:195: max-requests = 1: more than 64"));
+		drop(r);
+	}
 }
 
 static void
@@ -272,6 +339,9 @@ main(void)
 		cmocka_unit_test(keys_and_sections_are_known_or_refused),
 		cmocka_unit_test(hosts_are_names_and_nothing_else),
 		cmocka_unit_test(values_have_one_form),
+		cmocka_unit_test(
+		    budgets_are_numbers_that_let_something_through),
+		cmocka_unit_test(so_many_rules_have_a_budget_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
