@@ -91,6 +91,12 @@ print_explanation_json(const struct explanation *e)
 	json_bool(&j, "websocket", e->is_websocket);
 	json_str(&j, "credential", e->verdict.credential);
 	json_bool(&j, "inspected", e->is_inside_seen);
+	if (e->address != 0) {
+		(void)snprintf(at, sizeof(at), "%u.%u.%u.%u", e->address >> 24,
+		    e->address >> 16 & 0xff, e->address >> 8 & 0xff,
+		    e->address & 0xff);
+		json_str(&j, "address", at);
+	}
 	json_str(&j, "hint", e->hint);
 	json_close_object(&j);
 	(void)printf("%.*s\n", (int)w.len, text);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conf/explain_net.h"
 #include "wire/authority.h"
 #include "wire/git.h"
 #include "wire/path.h"
@@ -92,7 +93,8 @@ split(const char *text, struct target *t, struct err *err)
 	}
 	if (!take_scheme(&s, t))
 		return err_at(err, NULL, 0,
-		    "schemes are https://, http://, wss://, ws:// and tcp://");
+		    "schemes are https://, http://, wss://, ws://, tcp://, "
+		    "udp:// and dns://");
 	t->authority = cut(&s, length_until(s, "/?"));
 	t->path = cut(&s, length_until(s, "?"));
 	t->has_path = t->path.len > 0 || s.len > 0;
@@ -340,7 +342,11 @@ explain_target(const struct policy_pair *pair, const char *target,
 	struct target t = { .scheme = SCHEME_HTTPS, .cmd = cmd };
 	struct explanation e = { .is_request = false };
 	const char *m = method != NULL ? method : "GET";
-	int rc = split(target, &t, err);
+	int rc = explain_net(pair, target, ret, err);
+
+	if (rc != EXPLAIN_NET_OTHER)
+		return rc;
+	rc = split(target, &t, err);
 
 	if (rc == 0)
 		rc = name_target(&t, &e, err);
@@ -403,23 +409,13 @@ explain_status(const struct explanation *e)
 	return 1;
 }
 
-void
-explain_write(struct wr *w, const struct explanation *e)
+/* What a person should know beside the verdict. */
+static void
+write_notes(struct wr *w, const struct explanation *e)
 {
 	const struct verdict *v = &e->verdict;
 
-	wr_fmt(w, "verdict: %s\n", action_name(v->action));
-	if (e->code[0] != '\0')
-		wr_fmt(w, "reason:  %s (%s%s)\n", e->code,
-		    v->by_ceiling ? "in the ceiling, " : "",
-		    reason_text(v->reason));
-	wr_fmt(w, "rule:    %s\n", v->rule);
-	wr_fmt(w, "at:      %s:%u\n", v->file, v->line);
-	if (v->credential[0] != '\0')
-		wr_fmt(w, "credential: %s\n", v->credential);
-	if (v->say[0] != '\0' && v->action != ACTION_ALLOW)
-		wr_fmt(w, "say:     %s\n", v->say);
-	if (v->action != ACTION_DENY && !e->is_inside_seen)
+	if (v->action != ACTION_DENY && !e->is_inside_seen && !e->is_name)
 		wr_fmt(w,
 		    "note:    %s: only the name and the port are "
 		    "judged, nothing inside is seen\n",
@@ -436,6 +432,26 @@ explain_write(struct wr *w, const struct explanation *e)
 		wr_fmt(w,
 		    "note:    the connection only; add a path to ask "
 		    "for a request\n");
+	explain_net_write(w, e);
+}
+
+void
+explain_write(struct wr *w, const struct explanation *e)
+{
+	const struct verdict *v = &e->verdict;
+
+	wr_fmt(w, "verdict: %s\n", action_name(v->action));
+	if (e->code[0] != '\0')
+		wr_fmt(w, "reason:  %s (%s%s)\n", e->code,
+		    v->by_ceiling ? "in the ceiling, " : "",
+		    reason_text(v->reason));
+	wr_fmt(w, "rule:    %s\n", v->rule);
+	wr_fmt(w, "at:      %s:%u\n", v->file, v->line);
+	if (v->credential[0] != '\0')
+		wr_fmt(w, "credential: %s\n", v->credential);
+	if (v->say[0] != '\0' && v->action != ACTION_ALLOW)
+		wr_fmt(w, "say:     %s\n", v->say);
+	write_notes(w, e);
 	if (e->hint[0] != '\0')
 		wr_fmt(w, "hint:    %s\n", e->hint);
 }

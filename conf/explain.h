@@ -24,6 +24,10 @@ struct explanation {
 	enum scheme scheme;
 	bool is_request;   /* else the connection only: no path was given */
 	bool is_websocket; /* wss:// or ws:// */
+	bool is_name;      /* a question for a name: dns:// */
+	bool
+	    is_packet; /* refused before any name is read: udp://, an address */
+	uint32_t address; /* that the name always gets, host order; 0: none */
 	/* the answer; strings borrow from the policies */
 	struct verdict verdict;
 	char code[48];             /* "" when allowed */
@@ -34,7 +38,9 @@ struct explanation {
 
 /*
  * target is a URL (https, http, wss, ws, tcp://HOST:PORT) or
- * HOST[:PORT][/PATH], which means https. Without a path the connection is
+ * HOST[:PORT][/PATH], which means https. dns://NAME asks what becomes of a
+ * question for a name, tcp://ADDRESS:PORT and udp://HOST-OR-ADDRESS:PORT of a
+ * packet. Without a path the connection is
  * judged, with one, or for a WebSocket, a request; method NULL means GET.
  * -EINVAL and err set when it is neither.
  */

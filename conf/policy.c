@@ -107,6 +107,28 @@ policy_ports(const struct policy *p, uint16_t *ret_ports, size_t ports_max)
 	return count;
 }
 
+/* Beyond these no port is looked at. */
+#define NAME_PORTS_MAX 64
+
+struct verdict
+policy_judge_name(const struct policy_pair *pair, const char *host)
+{
+	struct verdict v = policy_judge_connect(pair, host, 443);
+	uint16_t ports[NAME_PORTS_MAX];
+	size_t count = 0;
+
+	if (v.action != ACTION_ALLOW && pair->policy != NULL)
+		count = policy_ports(pair->policy, ports, NAME_PORTS_MAX);
+	for (size_t i = 0;
+	     i < count && i < NAME_PORTS_MAX && v.action != ACTION_ALLOW; i++) {
+		struct verdict o = policy_judge_connect(pair, host, ports[i]);
+
+		if (o.action > v.action)
+			v = o;
+	}
+	return v;
+}
+
 const char *
 policy_credential_at(const struct policy *p, size_t i)
 {

@@ -66,6 +66,14 @@ struct policy_pair {
 struct verdict policy_judge_connect(const struct policy_pair *pair,
     const char *host, uint16_t port);
 
+/*
+ * What a question for a name is recorded with, since it names no port: the
+ * widest that is said of 443 and of the ports that any rule of the policy
+ * names. The name is answered whatever this says.
+ */
+struct verdict policy_judge_name(const struct policy_pair *pair,
+    const char *host);
+
 /* A request on a connection that was inspected. Spans are borrowed. */
 struct policy_request {
 	const char *host; /* canonical */

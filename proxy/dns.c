@@ -20,8 +20,6 @@
 #define TOLD_SLOTS 512
 #define TOLD_MS 60000
 #define RECORDS_PER_SECOND 20
-/* Ports of the policy that a name is judged by. */
-#define PORTS_MAX 64
 /* Between two records that tell what was left out. */
 #define SUMMARY_MS 1000
 
@@ -143,30 +141,6 @@ record(struct gate *g, const struct dns_query *q, const struct verdict *v)
 		g->dns->unrecorded++;
 }
 
-/*
- * A question names no port. What is recorded is the widest that the policy
- * says of 443 and of the ports that any of its rules names.
- */
-static struct verdict
-judge(const struct gate *g, const char *host)
-{
-	struct verdict v = policy_judge_connect(&g->pair, host, 443);
-	uint16_t ports[PORTS_MAX];
-	size_t count = 0;
-
-	if (v.action != ACTION_ALLOW && g->pair.policy != NULL)
-		count = policy_ports(g->pair.policy, ports, PORTS_MAX);
-	for (size_t i = 0;
-	     i < count && i < PORTS_MAX && v.action != ACTION_ALLOW; i++) {
-		struct verdict o =
-		    policy_judge_connect(&g->pair, host, ports[i]);
-
-		if (o.action > v.action)
-			v = o;
-	}
-	return v;
-}
-
 static uint32_t
 address_of(struct gate *g, const char *host)
 {
@@ -241,7 +215,7 @@ answer_question(struct gate *g, const struct dns_query *q,
 		record(g, q, &none);
 		return;
 	}
-	v = judge(g, q->host);
+	v = policy_judge_name(&g->pair, q->host);
 	answer_name(g, q, &v, code, ret);
 	record(g, q, &v);
 }

@@ -114,6 +114,20 @@ a_url_gets_the_gates_verdict_and_a_hint(void **state)
 		    "tapward.ini:22", "add `websocket = yes` to [allow" },
 		{ "ws://ws.example.org/", NULL, 1, "port", "tapward.ini:25",
 		    "`scheme = http`" },
+		{ "dns://api.example.org", NULL, 0, "", "tapward.ini:3", NULL },
+		{ "DNS://db.example.org.", NULL, 0, "", "tapward.ini:8", NULL },
+		{ "dns://x.example.org", NULL, 1, "no-rule", "tapward.ini:1",
+		    "`host = x.example.org`" },
+		{ "dns://up.example.org", NULL, 1, "ceiling-denied-by-rule",
+		    "ceiling.ini:18", NULL },
+		{ "tcp://198.18.149.226:5432", NULL, 0, "", "tapward.ini:8",
+		    NULL },
+		{ "tcp://198.18.149.226:5433", NULL, 1, "packet-tcp",
+		    "tapward.ini:1", "with `port = 5433`" },
+		{ "tcp://203.0.113.7:22", NULL, 1, "packet-tcp",
+		    "tapward.ini:1", "no address is let through" },
+		{ "udp://api.example.org:443", NULL, 1, "packet-udp",
+		    "tapward.ini:1", "falls back to TCP" },
 	};
 	struct policy *p = make_policy(policy_text);
 	struct policy *c = make_ceiling(ceiling_text);
@@ -165,6 +179,12 @@ what_is_no_url_gets_no_verdict(void **state)
 		{ "https://[a.example.org]/", "" },
 		{ "tcp://a.example.org", "tcp:// needs a port" },
 		{ "tcp://a.example.org:22/x", "tcp:// names a host" },
+		{ "dns://metadata", "metadata: the gate answers that there" },
+		{ "dns://1.2.3.4", "1.2.3.4: the gate answers" },
+		{ "udp://a.example.org", "udp:// needs" },
+		{ "udp://8.8.8.8:53", "questions for names go to the gate" },
+		{ "tcp://198.18.0.1:443",
+		    "198.18.0.1:443 leads to the gate, which judges the" },
 	};
 	struct policy_pair pair = { NULL, NULL };
 	struct explanation e;

@@ -176,7 +176,7 @@ random_question(uint64_t *seed, struct policy_pair pairs[3],
 	return v[0];
 }
 
-/* 186, and DESIGN: 20,000 questions to 400 random pairs of files. */
+/* 186, and DESIGN: 100,000 questions to 400 random pairs of files. */
 static void
 policy_and_ceiling_are_never_wider_than_either(void **state)
 {
@@ -191,7 +191,7 @@ policy_and_ceiling_are_never_wider_than_either(void **state)
 			{ c, NULL } };
 
 		assert_true(p != NULL && c != NULL);
-		for (int i = 0; i < 50; i++) {
+		for (int i = 0; i < 250; i++) {
 			struct verdict one[2];
 			struct verdict v = random_question(&seed, pairs, one);
 			enum action least = one[0].action < one[1].action
