@@ -32,29 +32,35 @@ ends_with(const char *s, const char *end)
 	return n >= k && strcmp(s + n - k, end) == 0;
 }
 
+/* path without its last cut bytes, and end, into buf. 0, or -1: too long. */
+static int
+with_end(const char *path, size_t cut, const char *end, char *buf, size_t size)
+{
+	size_t len = strlen(path) - cut, more = strlen(end) + 1;
+
+	if (len + more > size)
+		return -1;
+	memcpy(buf, path, len);
+	memcpy(buf + len, end, more);
+	return 0;
+}
+
 /* The policy that the expectations at path are about, or path itself. */
 static int
 policy_path(const char *path, char *buf, size_t size)
 {
-	int n = ends_with(path, EXPECT_INI)
-	    ? snprintf(buf, size, "%.*s%s",
-		  (int)(strlen(path) - strlen(EXPECT_INI)), path, INI)
-	    : snprintf(buf, size, "%s", path);
-
-	return n >= 0 && (size_t)n < size ? 0 : -1;
+	return ends_with(path, EXPECT_INI)
+	    ? with_end(path, strlen(EXPECT_INI), INI, buf, size)
+	    : with_end(path, 0, "", buf, size);
 }
 
 /* The file of expectations beside a policy; -1 when it cannot have one. */
 static int
 beside(const char *path, char *buf, size_t size)
 {
-	int n;
-
-	if (!ends_with(path, INI))
-		return -1;
-	n = snprintf(buf, size, "%.*s%s", (int)(strlen(path) - strlen(INI)),
-	    path, EXPECT_INI);
-	return n >= 0 && (size_t)n < size ? 0 : -1;
+	return ends_with(path, INI)
+	    ? with_end(path, strlen(INI), EXPECT_INI, buf, size)
+	    : -1;
 }
 
 static int

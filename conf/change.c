@@ -239,6 +239,20 @@ is_unkept(struct change *c, const struct atom *a)
 	    change_has_gift(c->in, &push, true, &c->steps);
 }
 
+/* One more of a list of methods, if there is room. */
+static size_t
+add_method(char list[METHODS_SIZE], size_t len, const char *method)
+{
+	static const char comma[] = ", ";
+	size_t n = strlen(method), more = len > 0 ? sizeof(comma) - 1 : 0;
+
+	if (len + more + n >= METHODS_SIZE)
+		return len;
+	memcpy(list + len, comma, more);
+	memcpy(list + len + more, method, n + 1);
+	return len + more + n;
+}
+
 /* Methods are told together, since they are read together. */
 static void
 each_method(struct change *c, struct atom *a, atom_fn *fn, const char *why)
@@ -249,20 +263,12 @@ each_method(struct change *c, struct atom *a, atom_fn *fn, const char *why)
 	bool is_any = false;
 
 	for (uint32_t i = 0; i < at_least_one(r->methods.count); i++) {
-		int n;
-
 		a->method = item(a->m, &a->m->methods, &r->methods, i);
 		if (!fn(c, a))
 			continue;
 		is_any = true;
-		n = a->method == NULL
-		    ? 0
-		    : snprintf(methods + len, sizeof(methods) - len, "%s%s",
-			  len > 0 ? ", " : "", a->method);
-		if (n > 0 && len + (size_t)n < sizeof(methods))
-			len += (size_t)n;
-		else
-			methods[len] = '\0';
+		if (a->method != NULL)
+			len = add_method(methods, len, a->method);
 	}
 	if (is_any)
 		tell(c, a, methods, why);

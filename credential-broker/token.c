@@ -47,7 +47,8 @@ random_below(uint64_t max)
 {
 	uint64_t n = 0;
 
-	(void)getrandom(&n, sizeof(n), GRND_NONBLOCK);
+	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != (ssize_t)sizeof(n))
+		n = 0;
 	return max == 0 ? 0 : n % max;
 }
 

@@ -640,6 +640,7 @@ chunks_are_signed_right(const struct peer *o, const char *const *data,
 {
 	uint8_t key[DIGEST_BYTES];
 	char before[DIGEST_HEX_SIZE], text[1024] = "";
+	struct wr w = wr_init(text, sizeof(text) - 1);
 	struct signed_request r;
 
 	assert_int_equal(sigv4_derive(span_of(SECRET), &seen.scope, key), 0);
@@ -648,16 +649,15 @@ chunks_are_signed_right(const struct peer *o, const char *const *data,
 	r.scope = seen.scope;
 	for (size_t i = 0; i < count; i++) {
 		char mine[DIGEST_HEX_SIZE];
-		size_t len = strlen(text);
 
 		assert_int_equal(sigv4_sign_chunk(key, &seen.scope, seen.time,
 				     before, span_of(data[i]), mine),
 		    0);
 		memcpy(before, mine, sizeof(mine));
-		(void)snprintf(text + len, sizeof(text) - len,
-		    "%zx;chunk-signature=%s\r\n%s\r\n", strlen(data[i]), mine,
-		    data[i]);
+		wr_fmt(&w, "%zx;chunk-signature=%s\r\n%s\r\n", strlen(data[i]),
+		    mine, data[i]);
 	}
+	assert_true(wr_ok(&w));
 	assert_true(peer_has(o, text));
 }
 

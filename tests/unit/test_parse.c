@@ -152,18 +152,20 @@ budgets_are_numbers_that_let_something_through(void **state)
 static void
 so_many_rules_have_a_budget_and_no_more(void **state)
 {
-	char text[8192] = "[policy]\nversion = 1\nmax-requests = 1\n";
+	char text[8192];
+	struct wr w = wr_init(text, sizeof(text));
 
 	(void)state;
+	wr_text(&w, "[policy]\nversion = 1\nmax-requests = 1\n");
 	for (int i = 0; i < 64; i++) {
-		size_t at = strlen(text);
 		struct compile_result *r;
 
-		(void)snprintf(text + at, sizeof(text) - at,
+		wr_fmt(&w,
 		    "[allow r%d]\nhost = h%d.example.org\n"
 		    "max-requests = 1\n",
 		    i, i);
-		r = compile_text(text, strlen(text), false);
+		assert_true(wr_ok(&w));
+		r = compile_text(text, w.len, false);
 		assert_int_equal(r->error_count, i < 63 ? 0 : 1);
 		assert_true(i < 63 ||
 		    has_finding(r,
