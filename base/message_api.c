@@ -114,6 +114,7 @@ api_sandbox_encode(struct wr *w, const struct message_api_sandbox *m)
 	for (uint32_t i = 0; i < m->credential_count; i++) {
 		wr_str16(w, m->credentials[i].name);
 		wr_str16(w, m->credentials[i].placeholder);
+		wr_str16(w, m->credentials[i].region);
 	}
 	field_bool_write(w, m->is_tied);
 	field_bool_write(w, m->has_vm);
@@ -184,6 +185,7 @@ api_sandbox_decode(struct rd *r, struct message_api_sandbox *m)
 
 		field_printable(r, c->name, sizeof(c->name));
 		field_printable(r, c->placeholder, sizeof(c->placeholder));
+		field_printable(r, c->region, sizeof(c->region));
 	}
 	m->is_tied = field_bool(r);
 	m->has_vm = field_bool(r);

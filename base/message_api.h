@@ -8,6 +8,7 @@
 #define TAPWARD_BASE_MESSAGE_API_H
 
 #include "base/bytes.h"
+#include "base/message_lease.h"
 #include "base/message_vm.h"
 #include "base/names.h"
 #include "base/reason.h"
@@ -127,7 +128,9 @@ const char *api_device_name(uint8_t device);
 
 struct message_api_credential {
 	char name[CREDENTIAL_NAME_SIZE];
-	char placeholder[CREDENTIAL_NAME_SIZE]; /* what a guest may hold */
+	char placeholder[LEASE_USER_SIZE]; /* what a guest may hold */
+	/* of a key of AWS: where it is for, first; else "" */
+	char region[LEASE_WORD_SIZE];
 };
 
 struct message_api_vm {

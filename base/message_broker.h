@@ -40,6 +40,7 @@
 enum broker_kind {
 	BROKER_KIND_STATIC, /* the value as its source holds it; one fd */
 	BROKER_KIND_OAUTH2,
+	BROKER_KIND_AWS,
 	BROKER_KIND_COUNT
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/names.h"
+#include "wire/sigv4.h"
 
 static const struct {
 	const char *variable;
@@ -32,6 +33,24 @@ static const struct {
 
 static const char *const env_proxy_variables[] = { "HTTP_PROXY", "HTTPS_PROXY",
 	"http_proxy", "https_proxy" };
+
+/*
+ * What AWS's SDKs look for: a key that they can sign with. Of more than one
+ * the first is theirs.
+ */
+static void
+take_aws_key(const char *key_id, const char *region, guest_env_take *take,
+    void *arg)
+{
+	char secret[SIGV4_PLACEHOLDER_SIZE];
+
+	if (sigv4_placeholder_secret(key_id, secret) != 0)
+		return;
+	take("AWS_ACCESS_KEY_ID", key_id, arg);
+	take("AWS_SECRET_ACCESS_KEY", secret, arg);
+	take("AWS_REGION", region, arg);
+	take("AWS_DEFAULT_REGION", region, arg);
+}
 
 /* TAPWARD_CREDENTIAL_NAME, with what a variable may not hold as '_'. */
 static void
@@ -84,4 +103,12 @@ guest_env_each(const json_t *s, const char *bundle, const char *ca, bool proxy,
 		take(env_proxy_variables[i], url, arg);
 	json_array_foreach(all, i, c) take_placeholder(env_text(c, "name"),
 	    env_text(c, "placeholder"), take, arg);
+	json_array_foreach(all, i, c)
+	{
+		if (env_text(c, "region")[0] == '\0')
+			continue;
+		take_aws_key(env_text(c, "placeholder"), env_text(c, "region"),
+		    take, arg);
+		break;
+	}
 }

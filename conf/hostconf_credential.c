@@ -11,6 +11,7 @@
 #include "conf/host_pattern.h"
 #include "conf/hostconf_parse.h"
 #include "conf/hostconf_setting.h"
+#include "conf/placeholder.h"
 #include "conf/words.h"
 #include "wire/authority.h"
 #include "wire/path.h"
@@ -23,6 +24,10 @@ static const char *const reserved_fields[] = { "connection", "content-length",
 	"sec-websocket-accept", "sec-websocket-extensions", "sec-websocket-key",
 	"sec-websocket-version", "te", "trailer", "transfer-encoding",
 	"upgrade", "via" };
+
+/* What an origin answers to these may hold the request, secret and all. */
+static const char *const bare_methods[] = { "TRACE", "TRACK", "OPTIONS",
+	"CONNECT" };
 
 static struct hostconf_credential *
 present(const struct hostconf_parse *p)
@@ -195,9 +200,14 @@ hostconf_take_apply(struct hostconf_parse *p, struct span v)
 		d->apply = LEASE_APPLY_HEADER;
 		return take_field(skip(v, strlen("header:")), d->field);
 	}
-	if (starts_with(v, "query:") || span_is(v, "sigv4"))
+	if (span_is(v, "sigv4")) {
+		d->apply = LEASE_APPLY_SIGV4;
+		return NULL;
+	}
+	if (starts_with(v, "query:"))
 		return "not supported by this version";
-	return "apply is `bearer`, `basic:USER`, `raw` or `header:NAME`";
+	return "apply is `bearer`, `basic:USER`, `raw`, `header:NAME` or, of "
+	       "kind aws, `sigv4`";
 }
 
 static bool
@@ -276,6 +286,11 @@ hostconf_take_method(struct hostconf_parse *p, struct span v)
 
 	if (!words_is_method(v))
 		return "a method is written in capitals: GET, HEAD, POST";
+	for (size_t i = 0; i < sizeof(bare_methods) / sizeof(bare_methods[0]);
+	     i++)
+		if (span_is(v, bare_methods[i]))
+			return "a credential never goes out with TRACE, TRACK, "
+			       "OPTIONS or CONNECT: leave it out";
 	if (d->method_count >= BROKER_METHODS_MAX)
 		return "too many methods";
 	(void)hostconf_copy(d->methods[d->method_count++], METHOD_NAME_SIZE, v);
@@ -403,14 +418,38 @@ takes_get(const struct message_broker_credential *d)
 	return d->method_count == 0;
 }
 
+static bool
+takes_value(const struct message_broker_credential *d)
+{
+	return d->kind == BROKER_KIND_STATIC || d->kind == BROKER_KIND_AWS;
+}
+
+/* NULL, or what is wrong with it. */
+static const char *
+finish_placeholder(struct message_broker_credential *d)
+{
+	if (d->placeholder[0] == '\0')
+		placeholder_make(d, d->placeholder);
+	if (d->apply == LEASE_APPLY_SIGV4 &&
+	    (strlen(d->placeholder) != 20 ||
+		strspn(d->placeholder,
+		    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != 20))
+		return "of kind aws it is an access key id of 20 capitals and "
+		       "digits";
+	return NULL;
+}
+
 int
 hostconf_finish_credential(struct hostconf_parse *p)
 {
 	struct hostconf_credential *cr = present(p);
 	struct message_broker_credential *d = cr->def;
-	const char *missing = NULL;
+	const char *missing = NULL, *fault;
 
-	if (d->source[0] == '\0' && d->kind == BROKER_KIND_STATIC)
+	/* There is one way to use a key of AWS. */
+	if (d->kind == BROKER_KIND_AWS && d->apply == LEASE_APPLY_COUNT)
+		d->apply = LEASE_APPLY_SIGV4;
+	if (d->source[0] == '\0' && takes_value(d))
 		missing = "`value = file:/PATH`: where the secret lies";
 	else if (d->host_count == 0)
 		missing = "`host = NAME`: where it may be sent";
@@ -422,11 +461,20 @@ hostconf_finish_credential(struct hostconf_parse *p)
 	if (missing != NULL)
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s] needs %s", d->name, missing);
-	if (d->source[0] != '\0' && d->kind != BROKER_KIND_STATIC)
+	if (d->source[0] != '\0' && !takes_value(d))
 		return err_at(p->err, p->file, cr->line,
-		    "[credential %s] has a `value`, which only kind static "
-		    "takes: remove it",
+		    "[credential %s] has a `value`, which only kinds static "
+		    "and aws take: remove it",
 		    d->name);
+	if ((d->kind == BROKER_KIND_AWS) != (d->apply == LEASE_APPLY_SIGV4))
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s]: `apply = sigv4` is for kind aws, and "
+		    "kind aws for it: say both or neither",
+		    d->name);
+	fault = finish_placeholder(d);
+	if (fault != NULL)
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s]: placeholder: %s", d->name, fault);
 	if (d->serves_websocket && !takes_get(d))
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s] says websocket = yes, but a WebSocket "

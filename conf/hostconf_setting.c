@@ -29,6 +29,7 @@ struct setting_row {
 static const char *const kind_names[BROKER_KIND_COUNT] = {
 	[BROKER_KIND_STATIC] = "static",
 	[BROKER_KIND_OAUTH2] = "oauth2",
+	[BROKER_KIND_AWS] = "aws",
 };
 static_assert(BROKER_KIND_COUNT <= 32, "a bit for each kind");
 
@@ -126,7 +127,30 @@ check_client_auth(struct span v)
 	    : "`basic`, `post`, `none` or `private_key_jwt`";
 }
 
+/* As it stands between slashes in what is signed (wire/sigv4.h). */
+static const char *
+check_scope_word(struct span v)
+{
+	if (v.len == 0 || v.len >= LEASE_WORD_SIZE)
+		return "a name of 1 to 63 bytes, as eu-west-1 or s3";
+	for (size_t i = 0; i < v.len; i++)
+		if (!ascii_is_alnum(v.ptr[i]) && (i == 0 || v.ptr[i] != '-'))
+			return "a name of letters, digits and '-', as "
+			       "eu-west-1 or s3";
+	return NULL;
+}
+
+static const char *
+check_role(struct span v)
+{
+	if (check_word(v) != NULL || v.len < 20 ||
+	    memcmp(v.ptr, "arn:", 4) != 0)
+		return "the ARN of a role: arn:aws:iam::123456789012:role/NAME";
+	return NULL;
+}
+
 #define OAUTH2 KIND_BIT(OAUTH2)
+#define AWS KIND_BIT(AWS)
 
 static const struct setting_row rows[] = {
 	{ "token-url", OAUTH2, OAUTH2, false, false, check_url,
@@ -146,7 +170,16 @@ static const struct setting_row rows[] = {
 	{ "scope", OAUTH2, 0, true, false, check_word, NULL },
 	{ "revoke-url", OAUTH2, 0, false, false, check_url, NULL },
 	{ "default-ttl", OAUTH2, 0, false, false, check_seconds, NULL },
-	{ "cleartext", OAUTH2, 0, false, false, check_yes, NULL },
+	{ "region", AWS, AWS, true, false, check_scope_word,
+	    "region = eu-west-1: where requests may be signed for" },
+	{ "service", AWS, AWS, true, false, check_scope_word,
+	    "service = s3: what requests may be signed for" },
+	{ "role", AWS, 0, false, false, check_role, NULL },
+	{ "session-policy", AWS, 0, false, true, check_source, NULL },
+	{ "duration", AWS, 0, false, false, check_seconds, NULL },
+	{ "external-id", AWS, 0, false, false, check_word, NULL },
+	{ "sts-url", AWS, 0, false, false, check_url, NULL },
+	{ "cleartext", OAUTH2 | AWS, 0, false, false, check_yes, NULL },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

@@ -130,7 +130,9 @@ struct kind {
 	int (*load)(struct credential *c, struct err *err);
 	/* Frees c->state. NULL: there is none. */
 	void (*unload)(struct credential *c);
-	/* The value is there already, and without an end. NULL: it is minted.
+	/*
+	 * The value is there already, and without an end. NULL, or a result of
+	 * NULL: it is minted.
 	 */
 	const struct secret *(*held)(const struct credential *c);
 	/*
@@ -139,7 +141,7 @@ struct kind {
 	 */
 	enum mint_fault (*scope)(const struct credential *c,
 	    const struct message_lease_request *req, char ret[KIND_SCOPE_SIZE]);
-	/* Both NULL with held. */
+	/* Both NULL with a held that always has one. */
 	void (*begin)(struct mint *m);
 	void (*cancel)(struct mint *m); /* frees m->state; no mint_end() */
 	/* Both NULL: nothing can be given back. */
@@ -152,6 +154,7 @@ const struct kind *kind_of(uint8_t kind);
 
 extern const struct kind kind_static;
 extern const struct kind kind_oauth2;
+extern const struct kind kind_aws;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/message.h"
 #include "conf/verdict.h"
+#include "credential-broker/aws_key.h"
 #include "credential-broker/token.h"
 #include "wire/path.h"
 
@@ -122,6 +123,37 @@ check_websocket(const struct asking *a)
 	return no_objection;
 }
 
+static bool
+names_word(const struct credential *c, const char *key, const char *word)
+{
+	const char *item;
+
+	for (unsigned int i = 0; (item = credential_item(c, key, i)) != NULL;
+	     i++)
+		if (strcmp(item, word) == 0)
+			return true;
+	return false;
+}
+
+/* A key to sign with is derived for what the host has named, nothing else. */
+static struct objection
+check_signed(const struct asking *a)
+{
+	const char *word = NULL;
+
+	if (a->credential->definition.apply != LEASE_APPLY_SIGV4)
+		return no_objection;
+	if (a->req->service[0] == '\0')
+		word = "not-signed";
+	else if (!names_word(a->credential, "region", a->req->region))
+		word = "region";
+	else if (!names_word(a->credential, "service", a->req->service))
+		word = "service";
+	return word == NULL
+	    ? no_objection
+	    : (struct objection){ REASON_CREDENTIAL_MISUSE, word, word };
+}
+
 /* In this order: a row may lean on those before it. */
 static struct objection (*const checks[])(const struct asking *a) = {
 	check_audit,
@@ -132,6 +164,7 @@ static struct objection (*const checks[])(const struct asking *a) = {
 	check_grant,
 	check_binding,
 	check_websocket,
+	check_signed,
 };
 
 static struct verdict
@@ -293,13 +326,38 @@ send_value(struct sandbox *s, uint32_t id, const struct credential *c,
 	send_lease(s, id, &m);
 }
 
+/*
+ * Of a key of AWS a gate gets what it can sign with today, in one place. False:
+ * it cannot be made.
+ */
+static bool
+derive(const struct asking *a, struct lent *lent, struct secret *ret)
+{
+	const uint64_t now_ms = clock_wall_ms();
+	const uint64_t end = clock_boot_ms() + aws_key_day_left_ms(now_ms);
+	struct aws_key k;
+
+	if (!aws_key_split(secret_span(lent->value), &k) ||
+	    aws_key_derive(&k, a->req->region, a->req->service, now_ms, ret) !=
+		0)
+		return false;
+	lent->value = ret;
+	if (lent->end_boot_ms > end)
+		lent->end_boot_ms = end;
+	return true;
+}
+
 /* There is a value. */
 static struct objection
-lend(struct asking *a, uint32_t id, const struct lent *lent)
+lend(struct asking *a, uint32_t id, struct lent *lent)
 {
+	AUTO_SECRET struct secret derived = SECRET_NONE;
 	struct sandbox *s = a->sandbox;
 	struct lease *l;
 
+	if (a->credential->definition.apply == LEASE_APPLY_SIGV4 &&
+	    !derive(a, lent, &derived))
+		return unavailable("derive");
 	drop_expired(s);
 	l = find_lease(s, a->req, lent);
 	/* After its soft end a value is lent once more, until its hard one. */
@@ -341,13 +399,14 @@ static struct objection
 grant(struct asking *a, uint32_t id)
 {
 	const struct credential *c = a->credential;
+	const struct secret *held;
 
 	if (!c->is_loaded)
 		return not_minted(MINT_LOCAL);
-	if (c->kind->held == NULL)
+	held = c->kind->held == NULL ? NULL : c->kind->held(c);
+	if (held == NULL)
 		return lend_token(a, id);
-	return lend(a, id,
-	    &(struct lent){ c->kind->held(c), "", UINT64_MAX, 0 });
+	return lend(a, id, &(struct lent){ held, "", UINT64_MAX, 0 });
 }
 
 void

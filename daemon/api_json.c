@@ -389,9 +389,10 @@ api_json_credentials(const struct message_api_sandbox *s)
 	json_t *all = json_array();
 
 	for (uint32_t i = 0; i < s->credential_count; i++) {
-		json_t *one =
-		    json_pack("{s:s, s:s}", "name", s->credentials[i].name,
-			"placeholder", s->credentials[i].placeholder);
+		const struct message_api_credential *c = &s->credentials[i];
+		json_t *one = json_pack("{s:s, s:s, s:s*}", "name", c->name,
+		    "placeholder", c->placeholder, "region",
+		    c->region[0] == '\0' ? NULL : c->region);
 
 		if (json_array_append_new(all, one) != 0) {
 			json_decref(all);

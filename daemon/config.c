@@ -205,17 +205,34 @@ config_load(const char *path, struct config **ret, struct err *err)
 	return 0;
 }
 
-const char *
-config_placeholder(const struct config *c, const char *credential)
+static const struct message_broker_credential *
+find_credential(const struct config *c, const char *name)
 {
-	for (size_t i = 0; i < c->host->credential_count; i++) {
-		const struct message_broker_credential *def =
-		    c->host->credentials[i].def;
+	for (size_t i = 0; i < c->host->credential_count; i++)
+		if (strcmp(c->host->credentials[i].def->name, name) == 0)
+			return c->host->credentials[i].def;
+	return NULL;
+}
 
-		if (strcmp(def->name, credential) == 0)
-			return def->placeholder;
+void
+config_tell_credential(const struct config *c,
+    struct message_api_credential *ret)
+{
+	const struct message_broker_credential *d =
+	    find_credential(c, ret->name);
+
+	ret->placeholder[0] = ret->region[0] = '\0';
+	if (d == NULL)
+		return;
+	memcpy(ret->placeholder, d->placeholder, sizeof(ret->placeholder));
+	for (unsigned int i = 0; i < d->setting_count; i++) {
+		const struct message_broker_setting *s = &d->settings[i];
+
+		if (d->apply == LEASE_APPLY_SIGV4 && ret->region[0] == '\0' &&
+		    strcmp(s->name, "region") == 0 &&
+		    strlen(s->text) < sizeof(ret->region))
+			memcpy(ret->region, s->text, strlen(s->text) + 1);
 	}
-	return "";
 }
 
 static socklen_t

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/message_api.h"
 #include "conf/hostconf.h"
 #include "netfilter/plan.h"
 
@@ -26,8 +27,12 @@ struct config {
 /* Reads path. 0, or -EINVAL or another -errno with a text. */
 int config_load(const char *path, struct config **ret, struct err *err);
 void config_free(struct config *c); /* NULL is fine */
-/* What a guest may hold in place of a credential's value; "" for nothing. */
-const char *config_placeholder(const struct config *c, const char *credential);
+/*
+ * What a guest is told of the credential of ret's name; of one that is not
+ * defined nothing.
+ */
+void config_tell_credential(const struct config *c,
+    struct message_api_credential *ret);
 /* A listening TCP socket at metrics-listen. 0 or -errno. */
 int config_listen_metrics(const struct config *c, int *ret_fd);
 /*

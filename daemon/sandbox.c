@@ -347,8 +347,7 @@ describe_policy(const struct sandbox *s, struct message_api_sandbox *ret)
 		if (name[0] == '\0')
 			break;
 		(void)snprintf(c->name, sizeof(c->name), "%s", name);
-		(void)snprintf(c->placeholder, sizeof(c->placeholder), "%s",
-		    config_placeholder(s->sv->config, name));
+		config_tell_credential(s->sv->config, c);
 		ret->credential_count++;
 	}
 }

@@ -446,17 +446,18 @@ static void
 on_lease(enum reason reason, struct injection *in, void *arg)
 {
 	struct exchange *x = arg;
+	const char *detail = lease_detail(x->gate);
 
 	x->lease = NULL;
 	/* The broker asks itself; for a lease that was kept we do. */
 	if (reason == REASON_NONE && x->is_websocket &&
 	    !in->lease.serves_websocket)
 		reason = REASON_WEBSOCKET;
+	if (reason == REASON_WEBSOCKET)
+		detail = "its definition does not say websocket = yes";
 	if (reason != REASON_NONE) {
 		exchange_refuse_for(x, reason,
-		    reason == REASON_WEBSOCKET
-			? "its definition does not say websocket = yes"
-			: lease_detail(x->gate));
+		    exchange_sign_detail(x, reason, detail));
 		return;
 	}
 	x->revocations = pool_revocations(x->gate);

@@ -173,6 +173,9 @@ void exchange_sign_free(struct exchange *x);
 /* For the broker: what it is signed for. */
 void exchange_sign_ask(const struct exchange *x,
     struct message_lease_request *req);
+/* Why there is no lease: what is wrong with its signature, else detail. */
+const char *exchange_sign_detail(const struct exchange *x, enum reason reason,
+    const char *detail);
 /* Its lease is a key to sign with. */
 bool exchange_is_signed(const struct exchange *x);
 /* The lease is there: checks, waits for the body if need be, and goes on. */

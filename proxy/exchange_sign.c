@@ -43,6 +43,16 @@ exchange_sign_ask(const struct exchange *x, struct message_lease_request *req)
 	memcpy(req->service, s->service, sizeof(s->service));
 }
 
+const char *
+exchange_sign_detail(const struct exchange *x, enum reason reason,
+    const char *detail)
+{
+	return reason == REASON_CREDENTIAL_MISUSE && x->resign != NULL &&
+		x->resign->status != SIGV4_OK
+	    ? sigv4_status_text(x->resign->status)
+	    : detail;
+}
+
 bool
 exchange_is_signed(const struct exchange *x)
 {

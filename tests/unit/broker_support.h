@@ -63,7 +63,7 @@ struct answer {
 	char strip_response[LEASE_FIELD_NAME_SIZE]; /* the first */
 	bool keeps_set_cookie;
 	char detail[LEASE_DETAIL_SIZE];
-	char value[64];
+	char value[512];
 };
 
 struct record {
@@ -95,6 +95,7 @@ struct world {
 	struct message_grant grants[8];
 	bool is_told_set;    /* the next grant begins another */
 	bool asks_websocket; /* request() says that it opens one */
+	const char *asks_region, *asks_service; /* and is signed for; or NULL */
 	int fds_before;
 };
 
@@ -526,6 +527,12 @@ request(struct world *w, const char *credential, const char *host,
 	(void)snprintf(m.credential, sizeof(m.credential), "%s", credential);
 	(void)snprintf(m.host, sizeof(m.host), "%s", host);
 	(void)snprintf(m.method, sizeof(m.method), "%s", method);
+	if (w->asks_service != NULL) {
+		(void)snprintf(m.region, sizeof(m.region), "%s",
+		    w->asks_region);
+		(void)snprintf(m.service, sizeof(m.service), "%s",
+		    w->asks_service);
+	}
 	message_lease_request_encode(&body, &m);
 	assert_int_equal(chan_send(w->gate, MSG_LEASE_REQUEST,
 			     w->answer_count + 1, &body, NULL, 0),

@@ -362,8 +362,45 @@ a_credential_is_bound_and_granted(void **state)
 		    "h.ini:4: apply = header:X Y: a header name is" },
 		{ "query", "apply = query:key\n",
 		    "h.ini:4: apply = query:key: not supported" },
-		{ "sigv4", "apply = sigv4\n",
-		    "h.ini:4: apply = sigv4: not supported" },
+		{ "sigv4 of another kind than aws",
+		    "value = env:X\nhost = a.example.org\napply = sigv4\n"
+		    "grant = a\n",
+		    "h.ini:3: [credential c]: `apply = sigv4` is for kind "
+		    "aws" },
+		{ "aws that is no key to sign with",
+		    "kind = aws\nvalue = env:X\nhost = a.example.org\n"
+		    "apply = bearer\ngrant = a\n",
+		    "h.ini:3: [credential c]: `apply = sigv4` is for kind "
+		    "aws" },
+		{ "aws without a region",
+		    "kind = aws\nvalue = env:X\nhost = a.example.org\n"
+		    "service = s3\ngrant = a\n",
+		    "h.ini:3: [credential c] needs `region" },
+		{ "aws without a service",
+		    "kind = aws\nvalue = env:X\nhost = a.example.org\n"
+		    "region = eu-west-1\ngrant = a\n",
+		    "h.ini:3: [credential c] needs `service" },
+		{ "aws without a key",
+		    "kind = aws\nhost = a.example.org\nregion = a\n"
+		    "service = s3\ngrant = a\n",
+		    "h.ini:3: [credential c] needs `value" },
+		{ "a region that is none", "region = eu/west\n",
+		    "h.ini:4: region = eu/west: a name of letters" },
+		{ "a role that is none", "role = agent\n",
+		    "h.ini:4: role = agent: the ARN of a role" },
+		{ "a key id that is none",
+		    "kind = aws\nvalue = env:X\nhost = a.example.org\n"
+		    "region = a\nservice = s3\ngrant = a\n"
+		    "placeholder = placeholder-of-aws\n",
+		    "h.ini:3: [credential c]: placeholder: of kind aws it is" },
+		{ "a region of another kind",
+		    "value = env:X\nhost = a.example.org\napply = raw\n"
+		    "grant = a\nregion = a\n",
+		    "h.ini:8: region is no key of kind static" },
+		{ "103: TRACE", "method = GET, TRACE\n",
+		    "h.ini:4: method = TRACE: a credential never goes out" },
+		{ "103: OPTIONS", "method = OPTIONS\n",
+		    "h.ini:4: method = OPTIONS: a credential never goes out" },
 		{ "a word", "apply = token\n",
 		    "h.ini:4: apply = token: apply is" },
 		{ "a framing field of answers",
@@ -428,6 +465,70 @@ a_credential_is_bound_and_granted(void **state)
 	hostconf_free(parse(NO_CEILING CREDENTIAL));
 }
 
+static const struct {
+	const char *claim, *host, *prefix;
+	size_t len; /* 0: any */
+} shapes[] = {
+	{ "of GitHub", "api.github.com", "ghp_", 40 },
+	{ "of Anthropic", "api.anthropic.com", "sk-ant-api03-", 108 },
+	{ "of OpenAI", "api.openai.com", "sk-proj-", 56 },
+	{ "of GitLab", "gitlab.com", "glpat-", 26 },
+	{ "of a host that only ends alike", "notgithub.com", "tapward-c-", 0 },
+	{ "of nobody known", "api.acme.example", "tapward-c-", 34 },
+};
+
+static void
+a_placeholder_has_the_shape_that_clients_look_for(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct hostconf *c, *again;
+		const char *p;
+
+		(void)snprintf(text, sizeof(text),
+		    NO_CEILING "[credential c]\nvalue = env:X\nhost = %s\n"
+			       "apply = bearer\ngrant = a\n",
+		    shapes[i].host);
+		c = parse(text);
+		again = parse(text);
+		p = c->credentials[0].def->placeholder;
+		if (strncmp(p, shapes[i].prefix, strlen(shapes[i].prefix)) !=
+			0 ||
+		    (shapes[i].len > 0 && strlen(p) != shapes[i].len))
+			fail_msg("%s: %s", shapes[i].claim, p);
+		assert_string_equal(p, again->credentials[0].def->placeholder);
+		hostconf_free(c);
+		hostconf_free(again);
+	}
+}
+
+/* A key id of AWS, to sign with; another name has another. */
+static void
+a_key_of_aws_has_one_to_sign_with(void **state)
+{
+	static const char aws[] = NO_CEILING
+	    "[credential c]\nkind = aws\nvalue = env:X\n"
+	    "host = s3.example.org\nregion = eu-west-1, us-east-1\n"
+	    "service = s3\ngrant = a\n"
+	    "[credential d]\nkind = aws\nvalue = env:X\n"
+	    "host = s3.example.org\nregion = eu-west-1\nservice = s3\n"
+	    "apply = sigv4\ngrant = a\n";
+	struct hostconf *c = parse(aws);
+	const struct message_broker_credential *d = c->credentials[0].def;
+	const char *p = d->placeholder;
+
+	(void)state;
+	assert_int_equal(d->apply, LEASE_APPLY_SIGV4);
+	assert_int_equal(d->setting_count, 3);
+	assert_int_equal(strncmp(p, "AKIA", 4), 0);
+	assert_int_equal(strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), 20);
+	assert_int_equal(strlen(p), 20);
+	assert_string_not_equal(p, c->credentials[1].def->placeholder);
+	hostconf_free(c);
+}
+
 /* The sample says every default as it is: it changes nothing but the rest. */
 static void
 the_sample_holds_every_limit_at_its_default(void **state)
@@ -463,6 +564,9 @@ main(void)
 		cmocka_unit_test(every_limit_has_a_reason_and_a_sound_default),
 		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(what_cannot_hold_is_refused_with_its_line),
+		cmocka_unit_test(
+		    a_placeholder_has_the_shape_that_clients_look_for),
+		cmocka_unit_test(a_key_of_aws_has_one_to_sign_with),
 		cmocka_unit_test(a_credential_is_bound_and_granted),
 		cmocka_unit_test(the_sample_holds_every_limit_at_its_default),
 	};

@@ -336,13 +336,13 @@ reads_back_a_sandbox(void **state)
 		.gate_pid = 77,
 		.dropped = { 3, [REASON_PACKET_COUNT - 1] = 4 },
 		.credential_count = 1,
-		.credentials = { { "npm", "npm_placeholder" } } };
+		.credentials = { { "npm", "npm_placeholder", "eu-west-1" } } };
 	const struct message_api_answer answer = { .result = API_OK,
 		.payload = API_PAYLOAD_SANDBOX,
 		.text = "",
 		.findings = { (const uint8_t *)"a\nb\n", 4 },
 		.sandbox = &in };
-	struct message_api_sandbox sandbox = { 0 };
+	static struct message_api_sandbox sandbox;
 	struct message_api_page page = { .count = 0 };
 	struct message_api_answer out = { .sandbox = &sandbox, .page = &page };
 	char text[API_TEXT_SIZE];
