@@ -141,37 +141,59 @@ write_words(struct wr *w, const struct atom *a, const char *methods)
 		wr_text(w, ", if somebody answers");
 }
 
-/* One line: what, and the rule that says so. why goes between, or "". */
-static void
-tell(struct change *c, const struct atom *a, const char *methods,
-    const char *why)
+/* Where a line is from: a rule, or, with an empty name, [policy]. */
+struct source {
+	const char *section;
+	const char *rule;
+	const char *file;
+	uint32_t line;
+};
+
+static struct source
+source_of(const struct model *m, const struct model_rule *r)
 {
-	const struct model_rule *r = a->rule;
-	const uint32_t *file = vec_at(&a->m->files, r->file);
-	const char *section = r->is_git ? "git" : action_name(r->action);
+	const uint32_t *file = vec_at(&m->files, r->file);
+
+	return (struct source){ r->is_git ? "git" : action_name(r->action),
+		model_string(m, r->name), model_string(m, *file), r->line };
+}
+
+/* One line: what, why if there is more to say than that, and from where. */
+static void
+tell_words(struct change *c, const char *words, const char *why,
+    const struct source *from)
+{
 	const char *kind = c->is_opening ? "opens" : "closes";
-	uint8_t text[LINE_SIZE];
-	struct wr words = wr_init(text, sizeof(text) - 1);
 
 	*(c->is_opening ? &c->ret->opens : &c->ret->closes) += 1;
-	write_words(&words, a, methods);
-	text[words.len] = '\0';
 	if (c->w != NULL)
-		wr_fmt(c->w, "%-6s %s%s  [%s %s] %s:%u\n", kind,
-		    (const char *)text, why, section,
-		    model_string(a->m, r->name), model_string(a->m, *file),
-		    r->line);
+		wr_fmt(c->w, "%-6s %s%s  [%s%s%s] %s:%u\n", kind, words, why,
+		    from->section, from->rule[0] != '\0' ? " " : "", from->rule,
+		    from->file, from->line);
 	if (c->json == NULL || !wr_ok(c->json->w))
 		return;
 	json_open_object(c->json, NULL);
 	json_str(c->json, "kind", kind);
-	json_str(c->json, "what", (const char *)text);
+	json_str(c->json, "what", words);
 	json_str(c->json, "why", why);
-	json_str(c->json, "section", section);
-	json_str(c->json, "rule", model_string(a->m, r->name));
-	json_str(c->json, "file", model_string(a->m, *file));
-	json_u64(c->json, "line", r->line);
+	json_str(c->json, "section", from->section);
+	json_str(c->json, "rule", from->rule);
+	json_str(c->json, "file", from->file);
+	json_u64(c->json, "line", from->line);
 	json_close_object(c->json);
+}
+
+static void
+tell(struct change *c, const struct atom *a, const char *methods,
+    const char *why)
+{
+	struct source from = source_of(a->m, a->rule);
+	uint8_t text[LINE_SIZE];
+	struct wr words = wr_init(text, sizeof(text) - 1);
+
+	write_words(&words, a, methods);
+	text[words.len] = '\0';
+	tell_words(c, (const char *)text, why, &from);
 }
 
 /* --- each atom of a rule ------------------------------------------------- */
@@ -221,7 +243,7 @@ is_bared(struct change *c, const struct atom *a)
 	    (a->rule->action == ACTION_ASK &&
 		change_is_asked(c->in, a, &c->steps)))
 		return false;
-	return change_has_gift(c->in, a, false, &c->steps);
+	return change_has_gift(c->in, a, GIFT_WIDER, &c->steps);
 }
 
 /*
@@ -236,7 +258,7 @@ is_unkept(struct change *c, const struct atom *a)
 	push.method = "POST";
 	push.path = NULL;
 	return !change_is_kept(c->in, &push, &c->steps) &&
-	    change_has_gift(c->in, &push, true, &c->steps);
+	    change_has_gift(c->in, &push, GIFT_PLAIN, &c->steps);
 }
 
 /* One more of a list of methods, if there is room. */
@@ -357,21 +379,67 @@ compare_held(struct change *c)
 	}
 }
 
+/* The other side gives some of what the rule matches. */
+static bool
+is_given_at_all(struct change *c, size_t rule)
+{
+	struct atom a = { .m = &c->from->m,
+		.rule = model_rule_at(&c->from->m, rule) };
+
+	for (size_t i = c->from->first[rule]; i < c->from->first[rule + 1];
+	     i++) {
+		a.host = vec_at(&c->from->m.hosts, i);
+		if (change_has_gift(c->in, &a, GIFT_ANY, &c->steps))
+			return true;
+	}
+	return false;
+}
+
+/* What `from` counts and `in` does not count, or by a larger limit. */
+static void
+compare_limits(struct change *c)
+{
+	const char *more = c->is_opening
+	    ? "more in all of what a budget limits or ends"
+	    : "some of what a budget now limits or ends";
+	const struct model *m = &c->from->m;
+
+	for (size_t i = 0; i < m->rules.count && !is_over(c); i++) {
+		struct source from = source_of(m, model_rule_at(m, i));
+
+		if (!change_is_limited(c->in, c->from, i, &c->steps) &&
+		    is_given_at_all(c, i))
+			tell_words(c, more, "", &from);
+	}
+	if (!change_is_whole_limited(c->in, c->from)) {
+		const uint32_t *file = vec_at(&m->files, 0);
+		struct source from = { "policy", "", model_string(m, *file),
+			m->line };
+
+		tell_words(c, more, "", &from);
+	}
+}
+
+/* What one side gives beyond the other, and what that one held back. */
+static void
+compare_way(struct change *c, const struct side *less, const struct side *more)
+{
+	c->from = more;
+	c->in = less;
+	compare_given(c);
+	c->from = less;
+	c->in = more;
+	compare_held(c);
+	compare_limits(c);
+}
+
 static void
 compare(struct change *c, const struct side *old, const struct side *new)
 {
 	c->is_opening = true;
-	c->from = new;
-	c->in = old;
-	compare_given(c);
-	c->from = old;
-	c->in = new;
-	compare_held(c);
+	compare_way(c, old, new);
 	c->is_opening = false;
-	compare_given(c);
-	c->from = new;
-	c->in = old;
-	compare_held(c);
+	compare_way(c, new, old);
 }
 
 int

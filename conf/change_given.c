@@ -208,15 +208,15 @@ change_is_kept(const struct side *s, const struct atom *a, size_t *steps)
 }
 
 bool
-change_has_gift(const struct side *s, const struct atom *a, bool is_plain,
-    size_t *steps)
+change_has_gift(const struct side *s, const struct atom *a,
+    enum change_gift gift, size_t *steps)
 {
 	for (size_t i = 0; i < s->m.rules.count; i++) {
 		const struct model_rule *r = model_rule_at(&s->m, i);
 
 		if (r->action > ACTION_DENY &&
-		    (is_plain || r->action > a->rule->action) &&
-		    (!is_plain || !r->is_git) &&
+		    (gift != GIFT_WIDER || r->action > a->rule->action) &&
+		    (gift != GIFT_PLAIN || !r->is_git) &&
 		    (a->port == 0 || has_port(&s->m, r, a->port)) &&
 		    shares_method(&s->m, r, a->method) &&
 		    meets_host(s, i, a, steps))

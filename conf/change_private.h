@@ -39,11 +39,24 @@ bool change_is_asked(const struct side *s, const struct atom *a, size_t *steps);
 bool change_is_given(const struct side *s, const struct atom *a, size_t *steps);
 /* A [git] rule of the side is for every host and the port of the atom. */
 bool change_is_kept(const struct side *s, const struct atom *a, size_t *steps);
+/* Which rules are looked at: whatever they give beside a deny. */
+enum change_gift {
+	GIFT_ANY,
+	GIFT_WIDER, /* by more than the action of the atom's rule */
+	GIFT_PLAIN, /* not a [git] rule */
+};
+
+/* A rule of the side may give some of the atom, which another holds back. */
+bool change_has_gift(const struct side *s, const struct atom *a,
+    enum change_gift gift, size_t *steps);
 /*
- * A rule of the side may give some of the atom, which is of a rule that holds
- * back, and by more than that rule's action. is_plain: not a [git] rule.
+ * What a rule counts is still counted: one rule of `in` takes all that rule
+ * `rule` of `from` matches, and lets no more of it through in all. Several
+ * that share it would each let as much through.
  */
-bool change_has_gift(const struct side *s, const struct atom *a, bool is_plain,
-    size_t *steps);
+bool change_is_limited(const struct side *in, const struct side *from,
+    size_t rule, size_t *steps);
+/* The same of what [policy] counts. */
+bool change_is_whole_limited(const struct side *in, const struct side *from);
 
 #endif

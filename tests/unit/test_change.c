@@ -110,6 +110,40 @@ a_change_is_said_in_words(void **state)
 		{ "a smaller push", W "push = refs/heads/*\n",
 		    W "push = refs/heads/*\nmax-push = 1MB\n", 0, 1,
 		    "closes pushes to refs/heads/*" },
+		{ "a larger budget", A "max-requests = 10\n",
+		    A "max-requests = 20\n", 1, 0,
+		    "opens  more in all of what a budget limits or ends  "
+		    "[allow a] old.ini:3\n" },
+		{ "a smaller one", A "max-requests = 20\nrate = 10/minute\n",
+		    A "max-requests = 10\nrate = 9/minute\n", 0, 1,
+		    "closes some of what a budget now limits or ends  "
+		    "[allow a] new.ini:3\n" },
+		{ "one that is gone", A "max-upload = 1MB\n", A, 1, 0,
+		    "opens  more in all" },
+		{ "one that is gone with its rule",
+		    A "[allow b]\nhost = b.example.org\nmax-upload = 1MB\n", A,
+		    0, 1, "closes every method of https://b.example.org" },
+		{ "one that held another rule back",
+		    A "[allow b]\nhost = *.example.org\nmax-upload = 1MB\n", A,
+		    1, 1, "[allow b] old.ini:5" },
+		{ "one that is now two",
+		    "[allow a]\nhost = a.example.org, b.example.org\n"
+		    "max-requests = 10\n",
+		    A "max-requests = 10\n"
+		      "[allow b]\nhost = b.example.org\nmax-requests = 10\n",
+		    1, 0, "opens  more in all" },
+		{ "two that are now one",
+		    A "max-requests = 10\n"
+		      "[allow b]\nhost = b.example.org\nmax-requests = 10\n",
+		    "[allow a]\nhost = a.example.org, b.example.org\n"
+		    "max-requests = 10\n",
+		    0, 1, "closes some of what a budget" },
+		{ "a later end", A "until = 2099-01-01T00:00Z\n",
+		    A "until = 2099-01-02T00:00Z\n", 1, 0, "[allow a] old" },
+		{ "a rate over a longer time", A "rate = 10/minute\n",
+		    A "rate = 10/hour\n", 0, 1, "closes some" },
+		{ "a rate over a shorter time", A "rate = 10/hour\n",
+		    A "rate = 10/minute\n", 1, 0, "opens  more in all" },
 		{ "pushes that a [git] rule kept back",
 		    W "[allow g]\nhost = git.example.org\n",
 		    "[allow g]\nhost = git.example.org\n", 1, 1,
@@ -130,6 +164,22 @@ a_change_is_said_in_words(void **state)
 			fail_msg("%s: %zu opened, %zu closed:\n%s",
 			    rows[i].claim, r.opens, r.closes, (char *)text);
 	}
+}
+
+static void
+a_budget_of_all_is_one_of_policy(void **state)
+{
+	static const char less[] = POLICY_HEAD "max-requests = 10\n" A;
+	static const char more[] = POLICY_HEAD A;
+	struct change_report r = compare(less, more);
+
+	(void)state;
+	assert_true(r.opens == 1 && r.closes == 0);
+	assert_non_null(strstr((char *)text, "ends  [policy] old.ini:1\n"));
+	r = compare(more, less);
+	assert_true(r.opens == 0 && r.closes == 1);
+	r = compare(less, less);
+	assert_true(r.opens == 0 && r.closes == 0);
 }
 
 /* --- property ------------------------------------------------------------ */
@@ -195,16 +245,17 @@ random_text(uint64_t *seed, char *buf, size_t size)
 static void
 drop_line(uint64_t *seed, const char *from, char *to, size_t size)
 {
-	size_t head = strlen(POLICY_HEAD), lines = 0, drop, len = head;
+	size_t head = strlen(POLICY_HEAD), lines = 0, line = 0, drop,
+	       len = head;
 
 	for (const char *c = from + head; *c != '\0'; c++)
 		lines += *c == '\n';
 	drop = next_random(seed) % lines;
 	memcpy(to, from, head);
 	for (const char *c = from + head; *c != '\0' && len + 1 < size; c++) {
-		if (drop != 0)
+		if (line != drop)
 			to[len++] = *c;
-		drop -= *c == '\n';
+		line += *c == '\n';
 	}
 	to[len] = '\0';
 }
@@ -308,6 +359,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_change_is_said_in_words),
+		cmocka_unit_test(a_budget_of_all_is_one_of_policy),
 		cmocka_unit_test(what_lets_more_through_widens),
 	};
 
