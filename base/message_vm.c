@@ -55,6 +55,9 @@ message_vm_spec_encode(struct wr *w, const struct message_vm_spec *m)
 	wr_u32(w, m->max_duration_s);
 	wr_u32(w, m->console_bytes);
 	wr_u32(w, m->disk_mib);
+	wr_u64(w, m->io_bytes);
+	wr_u32(w, m->io_operations);
+	wr_u32(w, m->processes);
 	wr_str16(w, m->name);
 	wr_str16(w, m->image);
 	wr_str16(w, m->commit);
@@ -101,6 +104,9 @@ message_vm_spec_decode(struct rd *r, struct message_vm_spec *ret)
 	m.max_duration_s = rd_u32(r);
 	m.console_bytes = rd_u32(r);
 	m.disk_mib = rd_u32(r);
+	m.io_bytes = rd_u64(r);
+	m.io_operations = rd_u32(r);
+	m.processes = rd_u32(r);
 	field_sandbox(r, m.name, false);
 	field_digest(r, m.image);
 	field_commit(r, m.commit);
@@ -112,7 +118,8 @@ message_vm_spec_decode(struct rd *r, struct message_vm_spec *ret)
 	if (m.cpus == 0 || m.cpus > VM_CPUS_MAX ||
 	    m.memory_mib < VM_MEMORY_MIN_MIB ||
 	    m.memory_mib > VM_MEMORY_MAX_MIB || m.disk_mib > VM_DISK_MAX_MIB ||
-	    m.console_bytes == 0 || m.prefix_len > 32)
+	    m.console_bytes == 0 || m.io_bytes == 0 || m.io_bytes > INT64_MAX ||
+	    m.io_operations == 0 || m.processes == 0 || m.prefix_len > 32)
 		rd_fail(r);
 	if (rd_ok(r))
 		*ret = m;

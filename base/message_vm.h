@@ -57,6 +57,9 @@ struct message_vm_spec {
 	uint32_t max_duration_s; /* 0: none */
 	uint32_t console_bytes;  /* of the console, kept for `show` */
 	uint32_t disk_mib;       /* 0: what is written is in memory */
+	uint64_t io_bytes;       /* a second, read and written */
+	uint32_t io_operations;  /* likewise */
+	uint32_t processes;      /* of the monitor, threads counted */
 	char name[SANDBOX_NAME_SIZE];
 	/* What its owner says it is made of; for records. Either may be "". */
 	char image[DIGEST_TEXT_SIZE];

@@ -114,6 +114,14 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	    1024 * GIB, "that one guest may ask for; builds and browsers fit" },
 	[LIMIT_VM_DISK] = { "vm-disk", UNIT_BYTES, 64 * GIB, MIB, 16384 * GIB,
 	    "that one guest may ask for; taken as it is written" },
+	[LIMIT_VM_IO_RATE] = { "vm-io-rate", UNIT_BYTES, 256 * MIB, MIB,
+	    1024 * GIB,
+	    "a second, of one guest's disks: an image is read in a second, and "
+	    "a disk of the host has room for others" },
+	[LIMIT_VM_IO_OPERATIONS] = { "vm-io-operations", UNIT_COUNT, 20000, 100,
+	    10000000,
+	    "a second, of one guest's disks: a fifth of what a disk "
+	    "of flash does" },
 	[LIMIT_VM_PROCESSES] = { "vm-processes", UNIT_COUNT, 512, 16, 32768,
 	    "threads of one monitor: one for each CPU and up to 64 each for "
 	    "the requests of its disks" },

@@ -457,13 +457,17 @@ api_json_vm(const struct message_api_sandbox *s)
 
 	if (!s->has_vm)
 		return json_null();
-	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s,"
-			 " s:s, s:o}",
+	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:i, s:i, s:i,"
+			 " s:i, s:i, s:s, s:s, s:s, s:o}",
 	    "state", vm_state_name(said->state), "driver",
 	    vm_driver_name(said->spec.driver), "accelerator",
 	    said->has_kvm ? "kvm" : "tcg", "cpus", (int)said->spec.cpus,
 	    "memory_mib", (int)said->spec.memory_mib, "disk_mib",
-	    (int)said->spec.disk_mib, "max_duration",
+	    (int)said->spec.disk_mib, "io_bytes",
+	    (json_int_t)said->spec.io_bytes, "io_operations",
+	    (int)said->spec.io_operations, "processes",
+	    (int)said->spec.processes, "console_bytes",
+	    (int)said->spec.console_bytes, "max_duration",
 	    (int)said->spec.max_duration_s, "pid", (int)s->vm.pid, "limits",
 	    api_cgroup_name(s->vm.cgroup_version), "image", said->spec.image,
 	    "reason", said->text, "console", api_json_lines(said->console));

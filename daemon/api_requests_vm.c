@@ -85,6 +85,7 @@ void
 request_vm_start(struct request *r)
 {
 	const struct net_plan *plan = &r->sv->plan;
+	const uint64_t *limits = r->sv->config->host->limits;
 	struct message_vm_spec spec = {
 		.driver = r->m->driver,
 		.needs_kvm = r->m->needs_kvm,
@@ -95,8 +96,10 @@ request_vm_start(struct request *r)
 		.memory_mib = r->m->memory_mib,
 		.disk_mib = r->m->disk_mib,
 		.max_duration_s = r->m->max_duration_s,
-		.console_bytes =
-		    (uint32_t)r->sv->config->host->limits[LIMIT_VM_CONSOLE],
+		.console_bytes = (uint32_t)limits[LIMIT_VM_CONSOLE],
+		.io_bytes = limits[LIMIT_VM_IO_RATE],
+		.io_operations = (uint32_t)limits[LIMIT_VM_IO_OPERATIONS],
+		.processes = (uint32_t)limits[LIMIT_VM_PROCESSES],
 		.guest_ip = plan->guest_ip,
 		.gateway_ip = plan->gateway_ip,
 		.prefix_len = plan->prefix_len,

@@ -3,6 +3,10 @@
  * controllers, else version 1 where it has those, else none; `show` says
  * which. Ours are made below the group that tapwardd itself is in.
  *
+ * I/O is limited by each monitor; that of a group of version 2 holds for a
+ * monitor that a guest has taken over. Version 1 counts no write that goes
+ * through the cache of pages, so it is not asked.
+ *
  * Sources: cgroup-v2.rst and cgroup-v1/{memory,pids}.rst of the kernel.
  */
 #ifndef TAPWARD_DAEMON_CGROUP_H
@@ -21,6 +25,7 @@
 struct cgroup_host {
 	uid_t uid_first, uid_last; /* of the guests */
 	unsigned int version;      /* 0: none, 1 or 2 */
+	bool has_io; /* version 2 with the controller of that name */
 	unsigned int part_count;
 	/* The folders in which ours are made. */
 	char parts[CGROUP_PARTS_MAX][CGROUP_PATH_SIZE];
@@ -30,6 +35,10 @@ struct cgroup_limits {
 	uint64_t memory_bytes;
 	uint32_t cpus; /* as many as it may keep busy */
 	uint32_t pids;
+	/* of the device that holds this folder, a second, each way */
+	const char *io_folder;
+	uint64_t io_bytes;
+	uint32_t io_operations;
 };
 
 struct cgroup {

@@ -303,14 +303,18 @@ cgroup_name(const struct vm *vm, char ret[16])
 static int
 make_cgroup(struct vm *vm, const struct message_vm_spec *spec, struct err *err)
 {
+	char disks[SUPERVISOR_PATH_SIZE];
 	const struct cgroup_limits limits = {
 		.memory_bytes = spec->memory_mib * MIB + OVERHEAD_BYTES,
 		.cpus = spec->cpus,
-		.pids =
-		    (uint32_t)vm->sv->config->host->limits[LIMIT_VM_PROCESSES],
+		.pids = spec->processes,
+		.io_folder = disks,
+		.io_bytes = spec->io_bytes,
+		.io_operations = spec->io_operations,
 	};
 	char name[16];
 
+	supervisor_state_path(vm->sv, disks, "vm");
 	cgroup_name(vm, name);
 	return cgroup_make(&vm->sv->cgroups, name, &limits, &vm->cgroup, err);
 }

@@ -23,6 +23,7 @@ static const char *const programs[] = { "/usr/bin/cloud-hypervisor",
 #define API "/api/v1/"
 #define GUEST_CID 3
 #define ROOT_PATH "/proc/self/fd/3"
+#define RATE "rate_limiter_config"
 #define WORDS "console=ttyS0 quiet panic=-1 8250.nr_uarts=1"
 
 static int
@@ -36,14 +37,16 @@ put(const char *path, json_t *body, int fd, struct err *err)
 static json_t *
 disks(const struct message_vm_spec *spec)
 {
-	json_t *all = json_pack("[{s:s, s:b, s:s, s:s}]", "path", ROOT_PATH,
-	    "readonly", 1, "serial", BOOT_ROOT_SERIAL, "id", "root");
+	json_t *all = json_pack("[{s:s, s:b, s:s, s:s, s:o}]", "path",
+	    ROOT_PATH, "readonly", 1, "serial", BOOT_ROOT_SERIAL, "id", "root",
+	    RATE, monitor_api_rate(spec->io_bytes, spec->io_operations));
 
 	if (spec->disk_mib > 0)
 		(void)json_array_append_new(all,
-		    json_pack("{s:s, s:b, s:s, s:s}", "path", DISK_PATH,
-			"readonly", 0, "serial", BOOT_DISK_SERIAL, "id",
-			"disk"));
+		    json_pack("{s:s, s:b, s:s, s:s, s:o}", "path", DISK_PATH,
+			"readonly", 0, "serial", BOOT_DISK_SERIAL, "id", "disk",
+			RATE,
+			monitor_api_rate(spec->io_bytes, spec->io_operations)));
 	return all;
 }
 

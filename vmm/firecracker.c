@@ -61,17 +61,19 @@ static int
 put_drives(const struct message_vm_spec *spec, struct err *err)
 {
 	int rc = put("/drives/root",
-	    json_pack("{s:s, s:s, s:b, s:b}", "drive_id", "root",
+	    json_pack("{s:s, s:s, s:b, s:b, s:o}", "drive_id", "root",
 		"path_on_host", ROOT_PATH, "is_root_device", 0, "is_read_only",
-		1),
+		1, "rate_limiter",
+		monitor_api_rate(spec->io_bytes, spec->io_operations)),
 	    err);
 
 	if (rc != 0 || spec->disk_mib == 0)
 		return rc;
 	return put("/drives/disk",
-	    json_pack("{s:s, s:s, s:b, s:b, s:s}", "drive_id", "disk",
+	    json_pack("{s:s, s:s, s:b, s:b, s:s, s:o}", "drive_id", "disk",
 		"path_on_host", DISK_PATH, "is_root_device", 0, "is_read_only",
-		0, "cache_type", "Unsafe"),
+		0, "cache_type", "Unsafe", "rate_limiter",
+		monitor_api_rate(spec->io_bytes, spec->io_operations)),
 	    err);
 }
 

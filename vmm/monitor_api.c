@@ -201,3 +201,13 @@ monitor_api_call(const struct monitor_call *c, struct err *err)
 		    c->path);
 	return is_success(answer) ? 0 : complain(c, answer, err);
 }
+
+json_t *
+monitor_api_rate(uint64_t bytes, uint32_t operations)
+{
+	const int refill_ms = 1000;
+
+	return json_pack("{s:{s:I, s:i}, s:{s:I, s:i}}", "bandwidth", "size",
+	    (json_int_t)bytes, "refill_time", refill_ms, "ops", "size",
+	    (json_int_t)operations, "refill_time", refill_ms);
+}

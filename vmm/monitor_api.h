@@ -7,6 +7,7 @@
 #define TAPWARD_VMM_MONITOR_API_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -30,5 +31,12 @@ struct monitor_call {
 	int fd;
 };
 int monitor_api_call(const struct monitor_call *c, struct err *err);
+
+/*
+ * What a device may do in a second, as both write it: buckets that are full
+ * again after one. firecracker.yaml, RateLimiter; cloud-hypervisor.yaml,
+ * RateLimiterConfig. NULL when there is no memory.
+ */
+json_t *monitor_api_rate(uint64_t bytes, uint32_t operations);
 
 #endif

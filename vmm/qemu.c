@@ -4,6 +4,7 @@
  * without were found by trying.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,6 +28,8 @@ static const char *const programs[] = { "/usr/bin/qemu-system-x86_64",
 /* Translated code that emulation keeps; QEMU's own default is a quarter of
  * the guest's memory, up to 1 GiB. */
 #define TCG_CACHE_MIB 256
+/* A request counts once for each of these that it moves, in bytes. */
+#define IO_BYTES_TEXT "262144"
 /* How long a QEMU that cannot begin takes to end. */
 #define DEATH_MS 200
 
@@ -136,16 +139,25 @@ add_boot(struct args *a, bool has_kvm)
 		    words, khz);
 }
 
-/* The image came as a descriptor, the disk lies in the jail. */
+/*
+ * The image came as a descriptor, the disk lies in the jail. What both do in a
+ * second is counted together.
+ */
 static void
 add_disks(struct args *a, const struct message_vm_spec *spec)
 {
+	add(a, "-object");
+	add_fmt(a,
+	    "throttle-group,id=io,x-bps-total=%" PRIu64 ",x-iops-total=%" PRIu32
+	    ",x-iops-size=" IO_BYTES_TEXT,
+	    spec->io_bytes, spec->io_operations);
 	add(a, "-add-fd");
 	add_fmt(a, "fd=%d,set=1", QEMU_FD_ROOT);
 	add(a, "-blockdev");
 	add(a,
-	    "driver=raw,node-name=root,read-only=on,file.driver=file,"
-	    "file.filename=/dev/fdset/1,file.locking=off");
+	    "driver=throttle,node-name=root,throttle-group=io,read-only=on,"
+	    "file.driver=raw,file.read-only=on,file.file.driver=file,"
+	    "file.file.filename=/dev/fdset/1,file.file.locking=off");
 	add(a, "-device");
 	add(a, "virtio-blk-device,drive=root,serial=" BOOT_ROOT_SERIAL);
 	if (spec->disk_mib == 0)
@@ -153,9 +165,11 @@ add_disks(struct args *a, const struct message_vm_spec *spec)
 	add(a, "-blockdev");
 	/* It is gone with the guest, so nothing need ever reach the disk. */
 	add(a,
-	    "driver=raw,node-name=disk,discard=unmap,file.driver=file,"
-	    "file.filename=" DISK_PATH ",file.cache.no-flush=on,"
-	    "cache.no-flush=on,file.locking=off");
+	    "driver=throttle,node-name=disk,throttle-group=io,discard=unmap,"
+	    "cache.no-flush=on,file.driver=raw,file.discard=unmap,"
+	    "file.cache.no-flush=on,file.file.driver=file,"
+	    "file.file.filename=" DISK_PATH ",file.file.cache.no-flush=on,"
+	    "file.file.locking=off");
 	add(a, "-device");
 	add(a, "virtio-blk-device,drive=disk,serial=" BOOT_DISK_SERIAL);
 }

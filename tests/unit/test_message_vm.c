@@ -23,6 +23,9 @@ static const struct message_vm_spec spec = {
 	.max_duration_s = 3600,
 	.console_bytes = 65536,
 	.disk_mib = 10240,
+	.io_bytes = 1ull << 33,
+	.io_operations = 5000,
+	.processes = 512,
 	.name = "one",
 	.guest_ip = 0x64400002,
 	.gateway_ip = 0x64400001,
@@ -79,6 +82,15 @@ a_spec_of_nothing_that_can_run_is_refused(void **state)
 	assert_int_equal(through_spec(&bad, &got), -EBADMSG);
 	bad = spec;
 	bad.console_bytes = 0;
+	assert_int_equal(through_spec(&bad, &got), -EBADMSG);
+	bad = spec;
+	bad.io_bytes = 0;
+	assert_int_equal(through_spec(&bad, &got), -EBADMSG);
+	bad = spec;
+	bad.io_operations = 0;
+	assert_int_equal(through_spec(&bad, &got), -EBADMSG);
+	bad = spec;
+	bad.processes = 0;
 	assert_int_equal(through_spec(&bad, &got), -EBADMSG);
 }
 
