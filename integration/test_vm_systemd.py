@@ -8,8 +8,9 @@ a kernel does.
 import glob
 import os
 import re
+import shutil
 
-from harness import claims
+from harness import claims, debian_guest, shell
 from harness.claims import claim, equal
 from harness.debian_guest import DebianGuest, libraries
 from harness.world import BUILD, TREE
@@ -17,8 +18,8 @@ from harness.world import BUILD, TREE
 HERE = os.path.dirname(os.path.abspath(__file__))
 THERE = "/opt/tapward"
 PACKAGES = ("ca-certificates", "curl", "dnsmasq-base", "dnsutils",
-            "iputils-ping", "netcat-openbsd", "nftables", "nginx-light",
-            "openssl", "tcpdump")
+            "e2fsprogs", "iputils-ping", "netcat-openbsd", "nftables",
+            "nginx-light", "openssl", "tcpdump")
 UNITS = ("netns", "device", "ruleset", "ruleset_flood", "net_guest",
          "sandbox_net", "sandbox_mend")
 # Patterns of labels, of modules whose names sort before this one's. Not all of
@@ -34,6 +35,33 @@ CLAIMS = (
     "takeover: a taken gate")
 
 _guest = {}
+
+
+# A monitor that stands still: what is looked at is the group that it is in.
+STAND_IN = b"#!/bin/sh\nexec sleep 1000\n"
+
+CONFIG = b"""[daemon]
+group = root
+[ceiling]
+policy = none
+[limits]
+vm-io-rate = 8MiB
+vm-io-operations = 500
+[vm]
+accelerator = tcg
+"""
+
+
+def small_image(folder):
+    """A store of images that start nothing, for a monitor that reads none."""
+    for name in ("root", "kernel/boot", "kernel/lib/modules/0"):
+        os.makedirs(f"{folder}/{name}")
+    shutil.copy(shutil.which("busybox"), f"{folder}/kernel/boot/vmlinuz-0")
+    debian_guest.guest.write(f"{folder}/kernel/lib/modules/0/modules.dep", "")
+    shell.run([f"{TREE}/bin/tapward", "image", "build", "--from",
+               f"dir:{folder}/root", "--kernel", f"{folder}/kernel"],
+              env=dict(os.environ, TAPWARD_IMAGES=f"{folder}/store")).ok()
+    return f"{folder}/store"
 
 
 def is_program(path):
@@ -56,9 +84,12 @@ def guest():
     # The headers have the numbers of messages, which the takeover sends.
     tests = [f"{HERE}/harness", f"{HERE}/run", *glob.glob(f"{root}/base/*.h"),
              *(f"{HERE}/test_{name}.py" for name in modules)]
+    images = debian_guest.cached("small image", small_image) + "/store"
     _guest["g"] = DebianGuest(
         (*PACKAGES, *libraries(*ours, *built)),
-        {f"{THERE}/tree": TREE,
+        {f"{THERE}/tree": TREE, "/usr/bin/qemu-system-x86_64": STAND_IN,
+         "/etc/tapward/tapward.ini": CONFIG, f"{THERE}/images": images,
+         f"{THERE}/tapward.ini": b"[policy]\nversion = 1\n",
          **{f"{THERE}/build/{os.path.relpath(p, BUILD)}": p for p in built},
          **{f"{THERE}/{os.path.relpath(p, root)}": p for p in tests}})
     return _guest["g"]
@@ -162,6 +193,39 @@ def end_to_end(label):
 
 for inner_label in [label for label, _ in claims.chosen(CLAIMS)]:
     end_to_end(inner_label)
+
+
+@claim("a machine's group is below the service's own; its limits stand in it, and it goes with the service")
+def _():
+    got = guest().run(["sh", "-ec", f"""
+      truncate -s 64M /disk; mke2fs -q -t ext4 /disk
+      mkdir -p /var/lib/tapward; mount -o loop /disk /var/lib/tapward
+      systemd-run -q --unit=tapwardd -p Type=notify -p Delegate=yes \\
+        {THERE}/tree/sbin/tapwardd --foreground
+      export PATH={THERE}/tree/bin:$PATH TAPWARD_IMAGES={THERE}/images
+      tapward create one --policy {THERE}/tapward.ini --image default \\
+        --disk 8M --memory 256M >/dev/null 2>&1 &
+      n=0
+      until tapward show one --json 2>/dev/null | grep -q booting; do
+        n=$((n + 1)); [ $n -lt 300 ]; done
+      group=/sys/fs/cgroup$(cut -d: -f3 /proc/$(pgrep -x sleep)/cgroup)
+      echo ${{group%.*}}
+      cd $group
+      for f in memory.max cpu.max pids.max io.max; do cat $f; done
+      tapward show one --json | grep -o cgroup-v.
+      cd /
+      systemctl stop tapwardd
+      ls -d $group /sys/fs/cgroup/system.slice/tapwardd.service 2>&1 |
+        grep -v 'No such' || echo gone
+      umount /var/lib/tapward; rm -r /var/lib/tapward /disk"""],
+                      timeout=120).ok()
+    lines = got.out.splitlines()
+    equal(lines[:4], [
+        "/sys/fs/cgroup/system.slice/tapwardd.service/tapward-vm",
+        str((256 + 768) << 20), "100000 100000", "512"], repr(got))
+    words = set(lines[4].split()[1:])
+    equal(words, {"rbps=8388608", "wbps=8388608", "riops=500", "wiops=500"})
+    equal(lines[5:], ["cgroup-v2", "gone"], repr(got))
 
 
 @claim("the guest is left as it was found: no device, namespace or process")

@@ -216,6 +216,7 @@ class DebianGuest:
             if isinstance(what, bytes):
                 with open(to, "wb") as f:
                     f.write(what)
+                os.chmod(to, 0o755 if what.startswith(b"#!") else 0o644)
             elif os.path.isdir(what):
                 shutil.copytree(what, to, symlinks=True, dirs_exist_ok=True)
             else:
