@@ -52,6 +52,9 @@ gate_limits_encode(struct wr *w, const struct message_gate_limits *m)
 	wr_u32(w, m->decode_memory_bytes);
 	wr_u32(w, m->decode_ratio);
 	wr_u32(w, m->sign_memory_bytes);
+	wr_u32(w, m->push_commands_bytes);
+	wr_u32(w, m->push_look_bytes);
+	wr_u32(w, m->push_refused_bytes);
 }
 
 static uint32_t
@@ -85,6 +88,9 @@ gate_limits_decode(struct rd *r, struct message_gate_limits *ret)
 	ret->decode_memory_bytes = gate_limit(r);
 	ret->decode_ratio = gate_limit(r);
 	ret->sign_memory_bytes = gate_limit(r);
+	ret->push_commands_bytes = gate_limit(r);
+	ret->push_look_bytes = gate_limit(r);
+	ret->push_refused_bytes = gate_limit(r);
 }
 
 void

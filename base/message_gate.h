@@ -59,6 +59,9 @@ struct message_gate_limits {
 	uint32_t decode_memory_bytes; /* of all answers that are decoded */
 	uint32_t decode_ratio;        /* bytes that a coded one may make */
 	uint32_t sign_memory_bytes;   /* bodies held until they are signed */
+	uint32_t push_commands_bytes; /* of one push, held until whole */
+	uint32_t push_look_bytes;     /* of its pack, held to be looked at */
+	uint32_t push_refused_bytes;  /* of a refused one, dropped */
 };
 
 struct message_gate_start {

@@ -109,7 +109,8 @@ command_miss(const struct policy *p, const struct image_rule *r,
 	if ((unsigned int)cmd->operation >= GIT_OPERATIONS ||
 	    !operations[cmd->operation].is_known)
 		return REASON_GIT_REF;
-	needs = operations[cmd->operation].needs;
+	needs = operations[cmd->operation].needs |
+	    (cmd->has_options ? (uint32_t)IMAGE_GIT_OPTIONS : 0);
 	if (git_ref_fault(cmd->ref) != NULL ||
 	    (r->git.flags & needs) != needs || !has_ref(p, r, cmd->ref, t))
 		return REASON_GIT_REF;

@@ -291,7 +291,8 @@ static const char *
 find_missing_key(const struct policy_pair *pair,
     const struct policy_request *req, const struct policy_command *cmd)
 {
-	struct policy_command update = { GIT_UPDATE, cmd->ref };
+	struct policy_command update = { .operation = GIT_UPDATE,
+		.ref = cmd->ref };
 
 	if (cmd->operation != GIT_DELETE && cmd->operation != GIT_FORCE)
 		return NULL;
@@ -375,10 +376,11 @@ int
 explain_push(const struct policy_pair *pair, const char *repo, const char *ref,
     enum git_operation operation, struct explanation *ret, struct err *err)
 {
-	struct policy_command cmd = { operation == GIT_OPERATION_NONE
-		    ? GIT_UPDATE
-		    : operation,
-		span_of(ref) };
+	struct policy_command cmd = {
+		.operation =
+		    operation == GIT_OPERATION_NONE ? GIT_UPDATE : operation,
+		.ref = span_of(ref),
+	};
 	const char *fault = git_ref_fault(cmd.ref);
 	size_t len = strlen(repo);
 	char target[1024];

@@ -32,6 +32,9 @@ hostconf_gate_limits(const struct hostconf *c)
 		.decode_memory_bytes = u32(c, LIMIT_DECODE_MEMORY),
 		.decode_ratio = u32(c, LIMIT_DECODE_RATIO),
 		.sign_memory_bytes = u32(c, LIMIT_SIGN_MEMORY),
+		.push_commands_bytes = u32(c, LIMIT_PUSH_COMMANDS),
+		.push_look_bytes = u32(c, LIMIT_PUSH_LOOK),
+		.push_refused_bytes = u32(c, LIMIT_PUSH_REFUSED),
 	};
 }
 

@@ -100,6 +100,7 @@ enum {
 	IMAGE_GIT_DELETE = 1 << 1,
 	IMAGE_GIT_FORCE = 1 << 2,
 	IMAGE_GIT_LFS = 1 << 3,
+	IMAGE_GIT_OPTIONS = 1 << 4,
 };
 
 struct image_git {

@@ -65,6 +65,17 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	    GIB,
 	    "bodies that are held until they are signed for AWS: two of "
 	    "DynamoDB's largest, five of Lambda's" },
+	[LIMIT_PUSH_COMMANDS] = { "push-commands", UNIT_BYTES, 256 * KIB,
+	    4 * KIB, 16 * MIB,
+	    "of one push by git, held until they are whole: some 1,500 "
+	    "references" },
+	[LIMIT_PUSH_LOOK] = { "push-look", UNIT_BYTES, 4 * MIB, 64 * KIB,
+	    64 * MIB,
+	    "of a push's pack, held until its commits show that a reference "
+	    "moves forward: some 10,000 of them" },
+	[LIMIT_PUSH_REFUSED] = { "push-refused", UNIT_BYTES, GIB, MIB, 3 * GIB,
+	    "of a push that is refused, read and dropped: git shows why only "
+	    "when it could send all of it" },
 	[LIMIT_DIALS] = { "dials", UNIT_COUNT, 64, 1, 4096,
 	    "dials at once of one sandbox, so that one cannot hold up the "
 	    "dialler for others" },

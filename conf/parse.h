@@ -43,6 +43,7 @@ enum parse_key {
 	KEY_PUSH,
 	KEY_DELETE,
 	KEY_FORCE,
+	KEY_PUSH_OPTIONS,
 	KEY_MAX_PUSH,
 	KEY_LFS,
 	KEY_MAX_CONNECTIONS,
@@ -125,6 +126,8 @@ const char *parse_take_repo(struct parse *p, struct span v, uint32_t line);
 const char *parse_take_push(struct parse *p, struct span v, uint32_t line);
 const char *parse_take_delete(struct parse *p, struct span v, uint32_t line);
 const char *parse_take_force(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_push_options(struct parse *p, struct span v,
+    uint32_t line);
 const char *parse_take_max_push(struct parse *p, struct span v, uint32_t line);
 /* The rule being read. */
 struct model_rule *parse_rule(const struct parse *p);

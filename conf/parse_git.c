@@ -132,6 +132,13 @@ parse_take_force(struct parse *p, struct span v, uint32_t line)
 }
 
 const char *
+parse_take_push_options(struct parse *p, struct span v, uint32_t line)
+{
+	(void)line;
+	return take_flag(p, v, IMAGE_GIT_OPTIONS);
+}
+
+const char *
 parse_take_max_push(struct parse *p, struct span v, uint32_t line)
 {
 	uint64_t max;
@@ -158,6 +165,7 @@ parse_finish_git(struct parse *p)
 	if (p->key_line[KEY_PUSH] == 0) {
 		parse_refuse_if(p, KEY_DELETE, fetch_only);
 		parse_refuse_if(p, KEY_FORCE, fetch_only);
+		parse_refuse_if(p, KEY_PUSH_OPTIONS, fetch_only);
 		parse_refuse_if(p, KEY_MAX_PUSH, fetch_only);
 	}
 	parse_check_credential(p);

@@ -307,6 +307,8 @@ static const struct key_row rows[] = {
 	[KEY_PUSH] = { "push", IN_GIT, true, parse_take_push },
 	[KEY_DELETE] = { "delete", IN_GIT, false, parse_take_delete },
 	[KEY_FORCE] = { "force", IN_GIT, false, parse_take_force },
+	[KEY_PUSH_OPTIONS] = { "push-options", IN_GIT, false,
+	    parse_take_push_options },
 	[KEY_MAX_PUSH] = { "max-push", IN_GIT, false, parse_take_max_push },
 	[KEY_LFS] = { "lfs", IN_GIT, false, NULL },
 	[KEY_MAX_CONNECTIONS] = { "max-connections", IN_BUDGET, false,

@@ -101,6 +101,8 @@ struct verdict policy_judge_request(const struct policy_pair *pair,
 struct policy_command {
 	enum git_operation operation;
 	struct span ref;
+	bool has_options; /* options of the push: what the origin makes of them
+			   */
 };
 
 /*

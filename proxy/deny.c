@@ -13,6 +13,7 @@
 
 #include "base/ascii.h"
 #include "base/json.h"
+#include "proxy/push_report.h"
 #include "wire/http.h"
 
 /* Of the 200 bytes of a line, for what was asked. */
@@ -270,4 +271,15 @@ deny_answer(const struct deny *d, struct deny_answer *ret)
 	else
 		write_text(line, ret);
 	assert(ret->body_len > 0);
+	ret->report = d->report;
+	if (d->report.len > 0)
+		ret->content_type = PUSH_REPORT_TYPE;
+}
+
+struct span
+deny_content(const struct deny_answer *a)
+{
+	if (a->report.len > 0)
+		return a->report;
+	return (struct span){ (const uint8_t *)a->body, a->body_len };
 }

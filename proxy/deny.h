@@ -35,6 +35,8 @@ struct deny {
 	uint16_t port;
 	struct span path;
 	bool wants_json;
+	/* git's own answer to a push (proxy/push_report.h), or empty. */
+	struct span report;
 	/*
 	 * The origin did not look at it: in HTTP/2 the guest is told so
 	 * instead, and may ask again by itself (RFC 9113 8.7).
@@ -57,7 +59,11 @@ struct deny_answer {
 	const char *content_type;
 	char body[DENY_BODY_MAX];
 	size_t body_len;
+	struct span report; /* instead of body, if it is not empty; borrowed */
 };
+
+/* What is sent; borrows from a. */
+struct span deny_content(const struct deny_answer *a);
 
 void deny_answer(const struct deny *d, struct deny_answer *ret);
 /*

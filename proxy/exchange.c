@@ -19,6 +19,9 @@ static const struct exchange_step {
 	unsigned int next;
 } steps[] = {
 	[EXCHANGE_JUDGE] = { "judge",
+	    TO(EXCHANGE_PUSH) | TO(EXCHANGE_GRANTS) | TO(EXCHANGE_LEASE) |
+		TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
+	[EXCHANGE_PUSH] = { "push",
 	    TO(EXCHANGE_GRANTS) | TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) |
 		TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
 	[EXCHANGE_GRANTS] = { "grants",
@@ -31,9 +34,13 @@ static const struct exchange_step {
 	    TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
 	[EXCHANGE_CONNECT] = { "connect",
 	    TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
-	/* Back, when a pooled connection turned out to be closed. */
+	/*
+	 * Back, when a pooled connection turned out to be closed, or a push
+	 * to be larger than it may.
+	 */
 	[EXCHANGE_OPEN] = { "open",
-	    TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OVER) },
+	    TO(EXCHANGE_PUSH) | TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) |
+		TO(EXCHANGE_OVER) },
 	[EXCHANGE_OVER] = { "over", 0 },
 };
 
@@ -61,6 +68,7 @@ on_buried(struct grave *grave)
 	buf_done(&x->authorization);
 	exchange_sign_free(x);
 	exchange_tunnel_free(x->tunnel);
+	exchange_push_free(x->push);
 	sieve_done(&x->sieve);
 	secret_done(&x->pair_line);
 	injection_unref(x->injection);
@@ -79,6 +87,7 @@ leave(struct exchange *x)
 	(void)event_del(&x->kick);
 	exchange_stop_waiting(x);
 	exchange_tunnel_close(x);
+	exchange_push_close(x);
 	lease_cancel(x->lease);
 	x->lease = NULL;
 	x->origin = NULL;
@@ -93,7 +102,7 @@ leave(struct exchange *x)
 void
 exchange_finish(struct exchange *x)
 {
-	exchange_audit(x, REASON_NONE, false, "");
+	exchange_audit(x, REASON_NONE, false, exchange_push_text(x));
 	if (!x->is_end_told)
 		x->ops->end(x->arg);
 	leave(x);
@@ -289,14 +298,23 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 	/* Nobody can be asked yet. */
 	if (v->action == ACTION_ASK)
 		return REASON_ASK_TIMEOUT;
-	/* Nothing reads the commands of a push yet. */
-	if (v->reads_push)
-		return REASON_GIT_REF;
+	/* One method is read: there must not be two. */
+	if (v->reads_push && x->as_method[0] != '\0')
+		return REASON_BAD_REQUEST;
 	/* Of the broker one method is asked for: there must not be two. */
 	if (v->credential[0] != '\0' &&
 	    (x->front.scheme != SCHEME_HTTPS || x->as_method[0] != '\0'))
 		return REASON_CREDENTIAL_MISUSE;
 	return REASON_NONE;
+}
+
+void
+exchange_proceed(struct exchange *x)
+{
+	if (lease_grants(x->gate) == NULL)
+		await_grants(x);
+	else
+		exchange_go_out(x);
 }
 
 /* The grants are known: nothing of the guest's own is left that may not go. */
@@ -335,6 +353,8 @@ begin(struct exchange *x, const struct http_request *req)
 	x->has_credential = v.credential[0] != '\0' &&
 	    inject_method_may_carry(req->known_method);
 	rc = exchange_sign_begin(x, req);
+	if (rc == 0 && v.reads_push && !exchange_push_new(x, req))
+		rc = -ENOMEM;
 	if (rc == 0)
 		rc = exchange_write_head(x, req);
 	if (rc != 0) {
@@ -345,10 +365,10 @@ begin(struct exchange *x, const struct http_request *req)
 	if (!exchange_meter_begin(x, &v))
 		return;
 	set_timer(x, x->gate->limits.relay_idle_timeout_ms);
-	if (lease_grants(x->gate) == NULL)
-		await_grants(x);
+	if (x->push != NULL)
+		exchange_push_begin(x);
 	else
-		exchange_go_out(x);
+		exchange_proceed(x);
 }
 
 int
@@ -403,7 +423,9 @@ exchange_open(struct exchange *x)
 	}
 	exchange_enter(x, EXCHANGE_OPEN);
 	exchange_alive(x);
-	if (exchange_holds_body(x))
+	if (x->push != NULL)
+		exchange_push_open(x);
+	else if (exchange_holds_body(x))
 		exchange_sign_open(x);
 	else if (x->is_up_whole)
 		origin_send_end(x->origin);
@@ -455,6 +477,10 @@ on_lease(enum reason reason, struct injection *in, void *arg)
 		reason = REASON_WEBSOCKET;
 	if (reason == REASON_WEBSOCKET)
 		detail = "its definition does not say websocket = yes";
+	/* What is held of it is not what is signed. */
+	if (reason == REASON_NONE && x->push != NULL &&
+	    in->lease.apply == LEASE_APPLY_SIGV4)
+		reason = REASON_CREDENTIAL_MISUSE;
 	if (reason != REASON_NONE) {
 		exchange_refuse_for(x, reason,
 		    exchange_sign_detail(x, reason, detail));
@@ -517,6 +543,8 @@ ask_lease(struct exchange *x)
 bool
 exchange_wants_body(const struct exchange *x)
 {
+	if (x->push != NULL)
+		return exchange_push_wants(x);
 	return (x->state == EXCHANGE_OPEN || x->state == EXCHANGE_SIGN) &&
 	    !x->is_up_whole;
 }
@@ -546,7 +574,8 @@ exchange_policy_changed(struct exchange *x)
 	struct verdict v = exchange_judge(x);
 	bool is_same = strcmp(v.credential, x->verdict.credential) == 0;
 
-	if (v.action == ACTION_ALLOW && is_same) {
+	if (v.action == ACTION_ALLOW && is_same &&
+	    (x->push != NULL ? exchange_push_still(x) : !v.reads_push)) {
 		meter_rejoin(x->gate, &x->meter, &v);
 		return;
 	}

@@ -8,7 +8,8 @@
  * directions may come from inside each other; an exchange that is over is
  * buried (proxy/pool.h), so that none of them is left with freed memory.
  *
- * States: JUDGE, GRANTS (the broker has not yet said what a guest may not
+ * States: JUDGE, PUSH (reads what a push by git asks for, see
+ * exchange_push.c), GRANTS (the broker has not yet said what a guest may not
  * bring), LEASE (asks the broker), SIGN (the body is gathered, since what is to
  * be signed hangs on it), CONNECT (dials, TLS), OPEN (head sent; bodies go both
  * ways), OVER. exchange_enter() is the only writer.

@@ -18,6 +18,7 @@
 
 enum exchange_state {
 	EXCHANGE_JUDGE,
+	EXCHANGE_PUSH,
 	EXCHANGE_GRANTS,
 	EXCHANGE_LEASE,
 	EXCHANGE_SIGN,
@@ -63,6 +64,7 @@ struct exchange {
 	struct buf head;          /* canonical, up to framing and end */
 	struct buf authorization; /* the guest's own, if it may be a pair */
 	bool is_up_whole;
+	struct exchange_push *push; /* by git, and it is read; else NULL */
 	bool is_up_begun; /* something of the body is gone: it is not kept */
 
 	/* signed by the guest for AWS (exchange_sign.c) */
@@ -123,6 +125,33 @@ void exchange_refuse(struct exchange *x, struct deny *d);
 void exchange_refuse_for(struct exchange *x, enum reason reason,
     const char *detail);
 
+/* It is allowed: goes on with what is granted, or waits to be told. */
+void exchange_proceed(struct exchange *x);
+
+/* --- exchange_push.c --- */
+/* Before the head is written. False: memory is short. */
+bool exchange_push_new(struct exchange *x, const struct http_request *req);
+void exchange_push_free(struct exchange_push *p); /* NULL is fine */
+/* The exchange is over; what it holds is freed later. */
+void exchange_push_close(struct exchange *x);
+/* Its commands are wanted, nothing goes on before they were judged. */
+void exchange_push_begin(struct exchange *x);
+/* Its coding is taken off: what goes on is what was read. */
+bool exchange_push_is_coded(const struct exchange *x);
+/* The head is with the origin. */
+void exchange_push_open(struct exchange *x);
+/* The origin takes bytes again. */
+void exchange_push_room(struct exchange *x);
+bool exchange_push_wants(const struct exchange *x);
+/* What still comes of it is dropped. */
+bool exchange_push_is_refused(const struct exchange *x);
+size_t exchange_push_up(struct exchange *x, struct span data);
+void exchange_push_end(struct exchange *x);
+/* A new policy: may what was let through go on? */
+bool exchange_push_still(const struct exchange *x);
+/* What it asks for, in a few words; "" before it was read. */
+const char *exchange_push_text(const struct exchange *x);
+
 /* --- exchange_connect.c --- */
 /* May the request be sent a second time, after this? */
 bool exchange_may_repeat(const struct exchange *x, enum exchange_fate fate);
@@ -155,6 +184,9 @@ enum reason exchange_check_authority(struct exchange *x,
 enum reason exchange_check_override(struct exchange *x,
     const struct http_request *req, const char **ret_detail);
 struct verdict exchange_judge(const struct exchange *x);
+/* As the policy is asked for this method. Borrows from x. */
+struct policy_request exchange_policy_request(const struct exchange *x,
+    const char *method);
 void exchange_keep_verdict(struct exchange *x, const struct verdict *v);
 
 /* Takes out what a new signature replaces: the old one, and dates. */

@@ -84,11 +84,12 @@ exchange_check_override(struct exchange *x, const struct http_request *req,
 	return REASON_NONE;
 }
 
-static struct verdict
-judge_method(const struct exchange *x, const char *method)
+struct policy_request
+exchange_policy_request(const struct exchange *x, const char *method)
 {
 	struct path_reading reading = path_read(x->path);
-	struct policy_request req = {
+
+	return (struct policy_request){
 		.host = x->host,
 		.port = x->port,
 		.scheme = x->front.scheme,
@@ -100,6 +101,12 @@ judge_method(const struct exchange *x, const char *method)
 		.is_ambiguous = reading.is_ambiguous,
 		.has_encoded_slash = reading.has_encoded_slash,
 	};
+}
+
+static struct verdict
+judge_method(const struct exchange *x, const char *method)
+{
+	struct policy_request req = exchange_policy_request(x, method);
 
 	return policy_judge_request(&x->gate->pair, &req);
 }
@@ -178,6 +185,8 @@ goes_on(const struct exchange *x, const struct http_request *req,
 	if (!http_is_forwarded(&req->fields, name))
 		return false;
 	if (strips && inject_is_stripped(name))
+		return false;
+	if (exchange_push_is_coded(x) && span_is_case(name, "content-encoding"))
 		return false;
 	if (websocket_is_field(name) && !exchange_tunnel_passes(x, name))
 		return false;

@@ -10,6 +10,8 @@ take_up(struct exchange *x, struct span data)
 {
 	size_t taken;
 
+	if (x->push != NULL)
+		return exchange_push_up(x, data);
 	if (exchange_holds_body(x))
 		return exchange_sign_up(x, data);
 	taken = origin_send_body(x->origin, data);
@@ -25,6 +27,9 @@ exchange_up(struct exchange *x, struct span data)
 
 	assert(exchange_wants_body(x));
 	exchange_alive(x);
+	/* What goes nowhere counts for nothing. */
+	if (x->push != NULL && exchange_push_is_refused(x))
+		return exchange_push_up(x, data);
 	if (!exchange_meter_up(x, data.len))
 		return 0;
 	meter_count(x->gate, &x->meter, METER_UP, data.len);
@@ -53,7 +58,9 @@ exchange_up_end(struct exchange *x)
 	x->is_up_whole = true;
 	if (x->is_up_spent)
 		return;
-	if (exchange_holds_body(x))
+	if (x->push != NULL)
+		exchange_push_end(x);
+	else if (exchange_holds_body(x))
 		exchange_sign_up_end(x);
 	else if (x->state == EXCHANGE_OPEN)
 		origin_send_end(x->origin);
@@ -62,7 +69,9 @@ exchange_up_end(struct exchange *x)
 void
 exchange_origin_room(struct exchange *x)
 {
-	if (x->state == EXCHANGE_OPEN && exchange_holds_body(x))
+	if (x->push != NULL)
+		exchange_push_room(x);
+	else if (x->state == EXCHANGE_OPEN && exchange_holds_body(x))
 		exchange_sign_room(x);
 	else if (exchange_wants_body(x))
 		x->ops->resume_body(x->arg);

@@ -261,14 +261,16 @@ void
 h1_guest_write_deny(struct h1_guest *h, const struct deny *d, bool keeps)
 {
 	struct deny_answer a;
+	struct span content;
 	struct wr w;
 
 	deny_answer(d, &a);
 	h->keeps = keeps;
-	w = buf_write(&h->out, HEAD_EXTRA_BYTES + sizeof(a));
+	content = deny_content(&a);
+	w = buf_write(&h->out, HEAD_EXTRA_BYTES + sizeof(a) + content.len);
 	http_write_status_line(&w, a.status, span_of(a.phrase));
 	http_write_text(&w, "Content-Type", a.content_type);
-	http_write_length(&w, a.body_len);
+	http_write_length(&w, content.len);
 	http_write_text(&w, "Cache-Control", "no-store");
 	http_write_text(&w, "X-Content-Type-Options", "nosniff");
 	http_write_text(&w, "Tapward-Reason", a.code);
@@ -284,7 +286,7 @@ h1_guest_write_deny(struct h1_guest *h, const struct deny *d, bool keeps)
 	write_connection(h, &w);
 	http_write_end(&w);
 	if (h->method != HTTP_METHOD_HEAD)
-		wr_bytes(&w, a.body, a.body_len);
+		wr_bytes(&w, content.ptr, content.len);
 	if (buf_write_end(&h->out, &w) != 0)
 		break_off(h);
 }

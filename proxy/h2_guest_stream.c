@@ -251,16 +251,14 @@ write_deny(struct h2_stream *s, const struct deny *d)
 	h2_nv_init(&nv);
 	h2_nv_status(&nv, a.status);
 	h2_nv_text(&nv, "content-type", a.content_type);
-	h2_nv_length(&nv, a.body_len);
+	h2_nv_length(&nv, deny_content(&a).len);
 	h2_nv_text(&nv, "cache-control", "no-store");
 	h2_nv_text(&nv, "x-content-type-options", "nosniff");
 	h2_nv_text(&nv, "tapward-reason", a.code);
 	h2_nv_text(&nv, "proxy-status", a.proxy_status);
 	if (a.has_retry_after)
 		h2_nv_retry_after(&nv, a.retry_after_s);
-	if (!s->is_head_method &&
-	    buf_append(&s->out,
-		(struct span){ (const uint8_t *)a.body, a.body_len }) != 0) {
+	if (!s->is_head_method && buf_append(&s->out, deny_content(&a)) != 0) {
 		break_off(s);
 		return;
 	}

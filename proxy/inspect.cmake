@@ -43,6 +43,8 @@ tapward_library(tapward_inspect
 		exchange_audit.c
 		exchange_connect.c
 		exchange_meter.c
+		exchange_push.c
+		exchange_push_judge.c
 		exchange_request.c
 		exchange_search.c
 		exchange_sign.c
@@ -68,9 +70,11 @@ tapward_library(tapward_inspect
 		origin_answer.c
 		origin_send.c
 		origin_tunnel.c
+		pack_look.c
 		pool.c
 		resign.c
 		resign_mint.c
+		push_report.c
 		stream.c
 		stream_bio.c
 		tls_ca.c
@@ -83,7 +87,7 @@ tapward_library(tapward_inspect
 		tapward_sigv4
 		tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
-		PkgConfig::NGHTTP2)
+		PkgConfig::NGHTTP2 PkgConfig::ZLIB)
 
 tapward_program(tapward-ca
 	DESTINATION ${TAPWARD_LIBEXECDIR}
@@ -133,3 +137,7 @@ tapward_fuzz_target(deny LINK tapward_inspect PkgConfig::JANSSON)
 tapward_fuzz_target(tls_agree
 	LINK tapward_wire PkgConfig::SSL PkgConfig::CRYPTO)
 tapward_fuzz_target(websocket_scan LINK tapward_inspect)
+tapward_fuzz_target(pack_look LINK tapward_inspect)
+tapward_unit_test(pack_look LINK tapward_inspect)
+target_compile_definitions(test_pack_look PRIVATE
+	TEST_CORPUS="${PROJECT_SOURCE_DIR}/tests/corpus/pack_look")

@@ -80,9 +80,9 @@ ask_push(const struct policy_pair *pair)
 		.path = span_of("/acme/tool/git-receive-pack") };
 
 	for (size_t i = 0; i < 4 * (size_t)GIT_OPERATIONS; i++) {
-		struct policy_command cmd = { (enum git_operation)(
+		struct policy_command cmd = { .operation = (enum git_operation)(
 						  i % GIT_OPERATIONS),
-			span_of(refs[i / GIT_OPERATIONS]) };
+			.ref = span_of(refs[i / GIT_OPERATIONS]) };
 		struct verdict v = policy_judge_push(pair, &req, &cmd);
 
 		check_verdict(&v);

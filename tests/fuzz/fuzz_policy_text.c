@@ -101,8 +101,9 @@ ask_push(const struct policy_pair *pair, const char *host)
 	struct verdict whole = policy_judge_request(pair, &req);
 
 	for (int op = 0; op < GIT_OPERATIONS; op++) {
-		struct policy_command cmd = { (enum git_operation)op,
-			span_of("refs/heads/agent/x") };
+		struct policy_command cmd = { .operation =
+						  (enum git_operation)op,
+			.ref = span_of("refs/heads/agent/x") };
 		struct verdict v = policy_judge_push(pair, &req, &cmd);
 
 		check_verdict(&v);

@@ -410,7 +410,10 @@ set_limits(struct gate *g)
 		.idle_origins = 64,
 		.decode_memory_bytes = 1 << 20,
 		.sign_memory_bytes = 4 << 20,
-		.decode_ratio = 1100 };
+		.decode_ratio = 1100,
+		.push_commands_bytes = 65536,
+		.push_look_bytes = 1 << 20,
+		.push_refused_bytes = 8 << 20 };
 	g->net = (struct message_gate_net){ .guest_ip = INADDR_LOOPBACK,
 		.gateway_ip = INADDR_LOOPBACK,
 		.synthetic_base = 0x7f000000,

@@ -368,6 +368,9 @@ fix_new(const char *policy_text)
 		.decode_memory_bytes = 8 << 20,
 		.sign_memory_bytes = 4 << 20,
 		.decode_ratio = 1100,
+		.push_commands_bytes = 65536,
+		.push_look_bytes = 1 << 20,
+		.push_refused_bytes = 8 << 20,
 	};
 	f->gate.decode =
 	    (struct decode_budget){ .max_bytes = 8 << 20, .ratio = 1100 };

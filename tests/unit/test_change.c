@@ -296,9 +296,11 @@ random_question(uint64_t *seed, const struct policy *p, bool is_push)
 		.has_query = next_random(seed) % 2 == 0,
 		.is_ambiguous = reading.is_ambiguous,
 		.has_encoded_slash = reading.has_encoded_slash };
-	struct policy_command cmd = { (enum git_operation)(
-					  GIT_CREATE + next_random(seed) % 4),
-		span_of(PICK(seed, refs)) };
+	struct policy_command cmd = {
+		.operation =
+		    (enum git_operation)(GIT_CREATE + next_random(seed) % 4),
+		.ref = span_of(PICK(seed, refs)),
+	};
 
 	return is_push ? policy_judge_push(&pair, &req, &cmd)
 		       : policy_judge_request(&pair, &req);

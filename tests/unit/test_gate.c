@@ -159,7 +159,10 @@ start(struct stage *s, int ca)
 		    .idle_origins = 64,
 		    .decode_memory_bytes = 1,
 		    .sign_memory_bytes = 4 << 20,
-		    .decode_ratio = 1 } };
+		    .decode_ratio = 1,
+		    .push_commands_bytes = 1,
+		    .push_look_bytes = 1,
+		    .push_refused_bytes = 1 } };
 	struct gate_start_fds fds = { .ca = ca,
 		.roots = -1,
 		.counts = counts_memfd(),

@@ -212,7 +212,7 @@ ask_push(const struct policy_pair *pair, enum git_operation op, const char *ref)
 		.port = 443,
 		.method = span_of("POST"),
 		.path = span_of("/acme/tool.git/git-receive-pack") };
-	struct policy_command cmd = { op, span_of(ref) };
+	struct policy_command cmd = { .operation = op, .ref = span_of(ref) };
 
 	return policy_judge_push(pair, &req, &cmd);
 }
