@@ -132,7 +132,7 @@ def _():
     s.audited(verdict="deny", rule="look", reason="git-ref")
 
 
-@claim("other repositories, dumb HTTP and the rest of the host are refused")
+@claim("row 123: other repositories, dumb HTTP and the rest of the host are refused")
 def _():
     _, s = world()
     for path in ("/look/HEAD", "/look/info/refs", "/look/objects/info/packs",
@@ -168,7 +168,7 @@ def _():
     equal(record["path"], "/tool/git-receive-pack")
 
 
-@claim("another branch, a tag, HEAD, deletion and force are refused, each with our sentence")
+@claim("row 123: another branch, a tag, HEAD, deletion and force are refused, each with our sentence")
 def _():
     w, s = world()
     work = f"{w.folder}/tool"
@@ -267,7 +267,7 @@ def post(s, w, body, *more, path="/tool/git-receive-pack"):
                   "--data-binary", f"@{file}", *more, URL + path)
 
 
-@claim("a list of commands that can be read in two ways is refused, and nothing of it goes on")
+@claim("row 123: a list of commands that can be read in two ways is refused, and nothing of it goes on")
 def _():
     w, s = world()
     new = refs(w, "tool")["refs/heads/main"]
