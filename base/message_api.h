@@ -24,9 +24,10 @@ enum api_op {
 	API_LOG,     /* owner, without a name root; fds: sink */
 	API_METRICS, /* everyone; fds: sink */
 	API_STATUS,  /* everyone; a status */
-	API_VM_START, /* owner; fds: kernel, modules, root; a sandbox */
-	API_VM_STOP,  /* owner */
-	API_SESSION,  /* owner; the answer brings a stream, vmm/frame.h */
+	API_VM_START,    /* owner; fds: kernel, modules, root; a sandbox */
+	API_VM_STOP,     /* owner */
+	API_SESSION,     /* owner; the answer brings a stream, vmm/frame.h */
+	API_RELOAD_HOST, /* root; configuration, ceiling, credentials */
 	API_OP_COUNT
 };
 

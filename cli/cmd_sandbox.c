@@ -240,16 +240,31 @@ reload(const struct cli *cli, const char *name, const char *policy, bool json)
 	return 0;
 }
 
+/* The daemon's own files; its answer comes when all were looked at. */
+static int
+reload_host(const struct cli *cli)
+{
+	struct reply reply;
+	int rc = call_simply(cli, "POST", "/v1/reload", &reply);
+
+	if (rc != 0)
+		return rc;
+	(void)puts("configuration, ceiling and credentials are the new ones");
+	reply_done(&reply);
+	return 0;
+}
+
 int
 cmd_reload(const struct cli *cli, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "policy", required_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "host", no_argument, NULL, 'H' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *policy = NULL, *name;
-	bool json = false;
+	bool json = false, host = false;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -257,9 +272,15 @@ cmd_reload(const struct cli *cli, int argc, char **argv)
 			policy = optarg;
 		else if (opt == 'j')
 			json = true;
+		else if (opt == 'H')
+			host = true;
 		else
 			return cli_usage("reload", "see tapward(1)");
 	}
+	if (host && (policy != NULL || json || optind != argc))
+		return cli_usage("reload", "--host stands alone");
+	if (host)
+		return reload_host(cli);
 	name = cli_only_name("reload", argc, argv, optind);
 	return name == NULL ? CLI_USAGE : reload(cli, name, policy, json);
 }

@@ -505,6 +505,19 @@ do_status(struct request *r)
 	link_api_answer(r->sv, &r->to, &a, -1);
 }
 
+static void
+do_reload_host(struct request *r)
+{
+	if (r->m->peer_uid != 0)
+		request_refuse(r, API_FORBIDDEN,
+		    "only root may reload the host's configuration");
+	else if (!r->sv->is_serving)
+		request_refuse(r, API_UNAVAILABLE,
+		    "tapwardd is starting; try again");
+	else
+		reloading_start(r->sv, &r->to);
+}
+
 static const struct {
 	void (*take)(struct request *r);
 	bool needs_sandbox; /* that is the peer's, or the peer is root */
@@ -521,6 +534,7 @@ static const struct {
 	[API_VM_START] = { request_vm_start, true },
 	[API_VM_STOP] = { request_vm_stop, true },
 	[API_SESSION] = { request_session, true },
+	[API_RELOAD_HOST] = { do_reload_host, false },
 };
 
 /* Finds it and checks that the peer may; refuses otherwise. */

@@ -36,6 +36,7 @@ static const struct api_route_row {
 	{ "GET", "/v1/sandboxes/{}/log", { API_LOG, false, false } },
 	{ "GET", "/v1/log", { API_LOG, false, false } },
 	{ "GET", "/v1/status", { API_STATUS, false, false } },
+	{ "POST", "/v1/reload", { API_RELOAD_HOST, false, false } },
 	{ "GET", "/v1/events", { API_STATUS, true, false } },
 	{ "GET", "/metrics", { API_METRICS, false, false } },
 };

@@ -16,6 +16,7 @@
 #include "base/message.h"
 #include "daemon/api_requests.h"
 #include "daemon/jobs.h"
+#include "daemon/notify.h"
 #include "daemon/supervisor.h"
 
 static struct service *
@@ -48,16 +49,52 @@ listen_control(struct supervisor *sv, const char *path, int *ret_fd)
 	return 0;
 }
 
-int
-link_api_listen(struct supervisor *sv, struct err *err)
+/*
+ * What the service manager listens on for us must be where everybody looks;
+ * its group is ours to say.
+ */
+static int
+check_given(const struct supervisor *sv, const char *path, struct err *err)
+{
+	struct sockaddr_un sun = { 0 };
+	socklen_t len = sizeof(sun);
+
+	if (getsockname(sv->control_fd, (struct sockaddr *)&sun, &len) == -1)
+		return err_os(err, -errno, "%s", path);
+	if (sun.sun_family != AF_UNIX ||
+	    strncmp(sun.sun_path, path, sizeof(sun.sun_path)) != 0)
+		return err_at(err, sv->config_path, 0,
+		    "[daemon] run-dir: the service manager listens on %.100s, "
+		    "not on %s; say the same in a drop-in of tapward.socket "
+		    "(systemctl edit tapward.socket)",
+		    sun.sun_family == AF_UNIX ? sun.sun_path : "another family",
+		    path);
+	if (lchown(path, 0, sv->config->group) == -1 || chmod(path, 0660) == -1)
+		return err_os(err, -errno, "%s", path);
+	return 0;
+}
+
+static int
+open_control(struct supervisor *sv, struct err *err)
 {
 	char path[SUPERVISOR_PATH_SIZE];
 	int rc;
 
 	supervisor_run_path(sv, path, "control.sock");
+	sv->is_control_given = notify_take_socket("control", &sv->control_fd);
+	if (sv->is_control_given)
+		return check_given(sv, path, err);
 	rc = listen_control(sv, path, &sv->control_fd);
+	return rc == 0 ? 0 : err_os(err, rc, "%s", path);
+}
+
+int
+link_api_listen(struct supervisor *sv, struct err *err)
+{
+	int rc = open_control(sv, err);
+
 	if (rc != 0)
-		return err_os(err, rc, "%s", path);
+		return rc;
 	if (!sv->config->host->has_metrics)
 		return 0;
 	rc = config_listen_metrics(sv->config, &sv->metrics_fd);

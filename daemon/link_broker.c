@@ -136,6 +136,7 @@ on_configured(void *arg, int rc, const struct answer *a)
 		    "%s; requests that need it are refused until then and a "
 		    "reload of tapwardd",
 		    a->text);
+	reloading_part_done(sv, RELOADING_CREDENTIALS, sv->credential_fault);
 	startup_progress(sv);
 }
 
@@ -236,8 +237,11 @@ link_broker_configure(struct supervisor *sv)
 		rc = service_ask(broker_of(sv), MSG_BROKER_CONFIGURED, &w, NULL,
 		    0, (struct asker){ on_configured, sv });
 	}
-	if (rc != 0)
-		log_err("broker", "credentials: %s", strerror(-rc));
+	if (rc == 0)
+		return;
+	log_err("broker", "credentials: %s", strerror(-rc));
+	reloading_part_done(sv, RELOADING_CREDENTIALS,
+	    "the broker is being restarted, and gets its credentials then");
 }
 
 static const struct chan_rule rules[] = {

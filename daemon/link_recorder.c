@@ -241,6 +241,27 @@ on_state(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+int
+link_recorder_status(struct supervisor *sv, ask_done *done, void *arg)
+{
+	return service_ask(recorder_of(sv), MSG_RECORDER_STATUS, NULL, NULL, 0,
+	    (struct asker){ done, arg });
+}
+
+static int
+on_status(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct answer a = { .text = "", .digest = "" };
+	struct service *s = proc_arg(arg);
+	int rc =
+	    message_recorder_status_decode(&msg->body, &s->sv->recorder_status);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	return asks_answer(&s->asks, msg->id, 0, &a) ? 0 : -EPROTO;
+}
+
 static int
 on_nflog_here(struct chan *c, struct chan_msg *msg, void *arg)
 {
@@ -260,6 +281,7 @@ static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_AUDIT_STATE, 8, 0, 0, on_state },
 	{ MSG_RECORDER_NFLOG_HERE, 0, 0, 1, on_nflog_here },
+	{ MSG_RECORDER_STATUS_ANSWER, MESSAGE_SMALL_BYTES, 0, 0, on_status },
 };
 
 static void

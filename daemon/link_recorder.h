@@ -37,5 +37,10 @@ void link_recorder_run(const struct sandbox *s,
 int link_recorder_read(struct supervisor *sv,
     const struct message_recorder_read *wanted, int sink);
 int link_recorder_metrics(struct supervisor *sv, int sink);
+/*
+ * Asks how the log is; when done hears 0, sv->recorder_status says it. 0,
+ * -EAGAIN while it is down, or -errno.
+ */
+int link_recorder_status(struct supervisor *sv, ask_done *done, void *arg);
 
 #endif

@@ -25,10 +25,13 @@
 #include "daemon/notify.h"
 #include "daemon/startup.h"
 #include "daemon/supervisor.h"
+#include "daemon/watchdog.h"
 
 #define CONFIG_PATH "/etc/tapward/tapward.ini"
 /* A sandbox takes some 20 descriptors of ours. */
 #define FILES_WANTED 524288
+/* EX_CONFIG of sysexits.h: to be started again once a file is mended. */
+#define EXIT_CONFIG 78
 
 static const int signals[] = { SIGTERM, SIGINT, SIGUSR1, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
@@ -180,12 +183,13 @@ init_parts(struct supervisor *sv, struct err *err)
 static void
 on_signal(evutil_socket_t signo, short what, void *arg)
 {
+	const struct sandbox_request nobody = { 0 };
 	struct supervisor *sv = arg;
 
 	(void)what;
 	if (signo == SIGHUP) {
 		if (sv->is_serving)
-			startup_reload(sv);
+			reloading_start(sv, &nobody);
 		return;
 	}
 	/* For an upgrade: guests go on, the next tapwardd takes them up. */
@@ -230,7 +234,8 @@ remove_socket(const struct supervisor *sv)
 {
 	char path[SUPERVISOR_PATH_SIZE];
 
-	if (sv->control_fd == -1)
+	/* Who connects meanwhile waits for the next of us. */
+	if (sv->control_fd == -1 || sv->is_control_given)
 		return;
 	supervisor_run_path(sv, path, "control.sock");
 	(void)unlink(path);
@@ -243,6 +248,8 @@ end_parts(struct supervisor *sv)
 
 	/* Those that outlive us stay only for somebody. */
 	is_leaving = sv->is_leaving && sv->sandbox_count > 0;
+	notify_stopping();
+	watchdog_stop(sv);
 	host_watch_stop(sv);
 	end_sandboxes(sv);
 	pool_done(&sv->pool);
@@ -283,7 +290,7 @@ run(struct supervisor *sv)
 		rc = init_parts(sv, &err);
 	if (rc != 0) {
 		log_err("start", "%s", err.text);
-		exit(EXIT_FAILURE);
+		exit(rc == -EINVAL ? EXIT_CONFIG : EXIT_FAILURE);
 	}
 	rc = watch_signals(sv, events);
 	if (rc == 0)

@@ -1,4 +1,4 @@
-/* Readiness, see notify.h. */
+/* A service manager, see notify.h. */
 #include "daemon/notify.h"
 
 #include <errno.h>
@@ -10,16 +10,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/fd.h"
 #include "base/log.h"
+
+/* SD_LISTEN_FDS_START */
+#define LISTEN_FDS_FIRST 3
 
 /* The end that whoever started us reads. */
 static int waiting_fd = -1;
 
 static int
-send_ready(const char *path)
+send_to(const char *path, const char *message)
 {
-	static const char message[] = "READY=1";
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	size_t len = strlen(path);
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -32,7 +35,7 @@ send_ready(const char *path)
 	/* A name of the abstract namespace, which starts with a NUL. */
 	if (path[0] == '@')
 		sun.sun_path[0] = '\0';
-	if (sendto(fd, message, sizeof(message) - 1, MSG_NOSIGNAL,
+	if (sendto(fd, message, strlen(message), MSG_NOSIGNAL,
 		(const struct sockaddr *)&sun,
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) ==
 	    -1)
@@ -40,14 +43,93 @@ send_ready(const char *path)
 	return 0;
 }
 
-void
-notify_ready(void)
+static void
+tell(const char *message)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
-	int rc = path == NULL ? 0 : send_ready(path);
+	int rc = path == NULL ? 0 : send_to(path, message);
 
 	if (rc != 0)
 		log_warn("notify", "%s: %s", path, strerror(-rc));
+}
+
+void
+notify_stopping(void)
+{
+	tell("STOPPING=1");
+}
+
+void
+notify_watchdog(void)
+{
+	tell("WATCHDOG=1");
+}
+
+/* A number that the manager put into our environment; 0 for none. */
+static uint64_t
+env_number(const char *name)
+{
+	const char *text = getenv(name);
+	char *end;
+	unsigned long long v;
+
+	if (text == NULL || !ascii_is_digit((uint8_t)*text))
+		return 0;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	return errno != 0 || *end != '\0' ? 0 : v;
+}
+
+/* Variables meant for another process are passed over. */
+uint64_t
+notify_watchdog_us(void)
+{
+	uint64_t pid = env_number("WATCHDOG_PID");
+
+	return pid != 0 && pid != (uint64_t)getpid()
+	    ? 0
+	    : env_number("WATCHDOG_USEC");
+}
+
+/* The place of name in the list a:b:c, or -1. */
+static int
+name_place(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (int place = 0; list != NULL; place++) {
+		const char *colon = strchr(list, ':');
+		size_t n =
+		    colon == NULL ? strlen(list) : (size_t)(colon - list);
+
+		if (n == len && memcmp(list, name, len) == 0)
+			return place;
+		list = colon == NULL ? NULL : colon + 1;
+	}
+	return -1;
+}
+
+bool
+notify_take_socket(const char *name, int *ret_fd)
+{
+	int place = name_place(getenv("LISTEN_FDNAMES"), name);
+	uint64_t count = env_number("LISTEN_FDS");
+	int fd = LISTEN_FDS_FIRST + place;
+
+	if (place < 0 || (uint64_t)place >= count ||
+	    env_number("LISTEN_PID") != (uint64_t)getpid())
+		return false;
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ||
+	    fd_set_nonblock(fd, true) != 0)
+		return false;
+	*ret_fd = fd;
+	return true;
+}
+
+void
+notify_ready(void)
+{
+	tell("READY=1");
 	if (waiting_fd != -1 && write(waiting_fd, "", 1) != 1)
 		log_warn("notify", "nobody waits");
 	fd_close(&waiting_fd);

@@ -1,4 +1,4 @@
-/* Starting and reloading, see startup.h. */
+/* Starting, see startup.h. */
 #include "daemon/startup.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include "daemon/link_recorder.h"
 #include "daemon/notify.h"
 #include "daemon/supervisor.h"
+#include "daemon/watchdog.h"
 
 const struct service_spec *const service_specs[SERVICE_COUNT] = {
 	[SERVICE_RECORDER] = &link_recorder_spec,
@@ -181,6 +182,7 @@ on_started(void *arg, int rc, const struct err *err)
 	    sv->config->host->run_dir, sv->sandbox_count);
 	pool_fill(&sv->pool);
 	notify_ready();
+	watchdog_start(sv);
 }
 
 int
@@ -188,81 +190,4 @@ startup_begin(struct supervisor *sv)
 {
 	return steps_start(&sv->startup, &startup_plan, sv->base, on_started,
 	    sv);
-}
-
-/* What cannot change while sandboxes run under it. */
-static bool
-is_compatible(const struct config *a, const struct config *b)
-{
-	const struct hostconf *x = a->host, *y = b->host;
-
-	return strcmp(x->run_dir, y->run_dir) == 0 &&
-	    strcmp(x->state_dir, y->state_dir) == 0 &&
-	    strcmp(x->log_dir, y->log_dir) == 0 && a->group == b->group &&
-	    x->uid_first == y->uid_first && x->uid_last == y->uid_last &&
-	    x->guest_ip == y->guest_ip && x->gateway_ip == y->gateway_ip &&
-	    x->prefix_len == y->prefix_len &&
-	    x->synthetic_net == y->synthetic_net &&
-	    x->synthetic_prefix_len == y->synthetic_prefix_len &&
-	    x->has_metrics == y->has_metrics &&
-	    x->metrics_port == y->metrics_port;
-}
-
-static void
-on_new_ceiling(void *arg, int rc, const char *text)
-{
-	struct supervisor *sv = arg;
-	struct sandbox *s;
-
-	if (rc != 0) {
-		log_err("reload", "the ceiling before stays: %s", text);
-		return;
-	}
-	LIST_FOREACH(s, &sv->sandboxes, entry)
-	if (sandbox_has_gate(s) && !s->job.is_running)
-		reload_push(s);
-}
-
-static void
-on_new_roots(void *arg, int rc, const struct answer *a)
-{
-	(void)arg;
-	if (rc != 0)
-		log_err("reload", "the CA bundle before stays: %s", a->text);
-}
-
-void
-startup_reload(struct supervisor *sv)
-{
-	struct config *config;
-	struct err err;
-	int rc = config_load(sv->config_path, &config, &err);
-
-	if (rc != 0) {
-		log_err("reload", "the configuration before stays: %s",
-		    err.text);
-		return;
-	}
-	if (!is_compatible(sv->config, config)) {
-		log_err("reload",
-		    "the configuration before stays: [network] "
-		    "and all of [daemon] need a restart");
-		config_free(config);
-		return;
-	}
-	config_free(sv->config);
-	sv->config = config;
-	rc = link_recorder_open_log(sv);
-	if (rc != 0)
-		log_err("reload", "audit log: %s", strerror(-rc));
-	link_broker_upstream(sv);
-	link_broker_configure(sv);
-	link_dialler_configure(sv);
-	rc = link_ca_roots(sv, on_new_roots, sv);
-	if (rc != 0)
-		log_err("reload", "the CA bundle before stays: %s",
-		    strerror(-rc));
-	ceiling_load(sv, on_new_ceiling, sv);
-	pool_fill(&sv->pool);
-	link_recorder_event(sv, NULL, "configuration reloaded", REASON_NONE);
 }

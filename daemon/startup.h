@@ -1,5 +1,5 @@
 /*
- * From a loaded configuration to a daemon that serves, and what SIGHUP does.
+ * From a loaded configuration to a daemon that serves.
  */
 #ifndef TAPWARD_DAEMON_STARTUP_H
 #define TAPWARD_DAEMON_STARTUP_H
@@ -14,10 +14,5 @@ struct supervisor;
  * and ends the loop. 0 or -errno.
  */
 int startup_begin(struct supervisor *sv);
-/*
- * Reads the configuration again and hands on what may change while we run; a
- * bad one changes nothing. The audit log is opened anew.
- */
-void startup_reload(struct supervisor *sv);
 
 #endif

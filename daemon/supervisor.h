@@ -9,11 +9,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/message_recorder.h"
 #include "base/names.h"
 #include "daemon/cgroup.h"
 #include "daemon/compiler.h"
 #include "daemon/config.h"
 #include "daemon/pool.h"
+#include "daemon/reloading.h"
 #include "daemon/sandbox.h"
 #include "daemon/service.h"
 #include "daemon/steps.h"
@@ -49,6 +51,7 @@ struct supervisor {
 	uint64_t last_generation;
 
 	bool audit_can_write; /* as the recorder last said */
+	struct message_recorder_status recorder_status; /* when last asked */
 	/* Why a credential has no value, or a new set was refused; or "". */
 	char credential_fault[API_FAULT_SIZE];
 	uint64_t started_wall_ms;
@@ -59,6 +62,9 @@ struct supervisor {
 	int exit_status;
 	struct host_watch *host_watch;
 	int control_fd, metrics_fd; /* listeners, for each new api */
+	bool is_control_given;      /* the service manager's, who keeps it */
+	struct reloading reloading;
+	struct watchdog *watchdog; /* NULL: nobody wants to know */
 };
 
 /* "RUN-DIR/a/b" and the like into a buffer of SUPERVISOR_PATH_SIZE. */
