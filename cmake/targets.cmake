@@ -25,6 +25,11 @@ function(tapward_program name)
 		RUNTIME_OUTPUT_DIRECTORY
 		${PROJECT_BINARY_DIR}/tree/${arg_DESTINATION})
 	install(TARGETS ${name} RUNTIME DESTINATION ${arg_DESTINATION})
+	# All of them, without the tests: what a package needs.
+	if(NOT TARGET programs)
+		add_custom_target(programs)
+	endif()
+	add_dependencies(programs ${name})
 endfunction()
 
 # tapward_unit_test(MODULE LINK ...): tests/unit/test_MODULE.c. Wants no root
