@@ -36,12 +36,13 @@ ends_with(const char *s, const char *end)
 static int
 with_end(const char *path, size_t cut, const char *end, char *buf, size_t size)
 {
-	size_t len = strlen(path) - cut, more = strlen(end) + 1;
+	size_t len = strlen(path) - cut, more = strlen(end);
 
-	if (len + more > size)
+	if (len + more >= size)
 		return -1;
 	memcpy(buf, path, len);
 	memcpy(buf + len, end, more);
+	buf[len + more] = '\0';
 	return 0;
 }
 

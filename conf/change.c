@@ -33,8 +33,10 @@ side_init(struct side *s, const struct compile_input *in)
 {
 	struct compile_result *said = calloc(1, sizeof(*said));
 	size_t rule = 0;
-	int rc = said == NULL ? -ENOMEM : model_init(&s->m);
+	int rc;
 
+	*s = (struct side){ .first = NULL };
+	rc = said == NULL ? -ENOMEM : model_init(&s->m);
 	if (rc == 0)
 		rc = parse_policy(in, &s->m, said);
 	free(said);

@@ -7,21 +7,28 @@
 #include "conf/change_private.h"
 #include "conf/glob.h"
 
-/* The rule's patterns hold the one; NULL is held by a rule without any. */
+/* A rule's patterns of one key, and how they match. */
+struct patterns {
+	const struct model *m;
+	const struct vec *v;
+	const struct image_run *run;
+	uint8_t sep;
+	enum cover_case c;
+};
+
+/* The patterns hold the one; NULL is held by a rule without any. */
 static bool
-run_holds(const struct model *m, const struct vec *v,
-    const struct image_run *run, const char *one, uint8_t sep,
-    enum cover_case c, size_t *steps)
+run_holds(const struct patterns *p, const char *one, size_t *steps)
 {
-	for (uint32_t i = 0; i < run->count && one != NULL; i++) {
-		const uint32_t *off = vec_at(v, run->at + i);
+	for (uint32_t i = 0; i < p->run->count && one != NULL; i++) {
+		const uint32_t *off = vec_at(p->v, p->run->at + i);
 
 		++*steps;
-		if (cover_glob(span_of(model_string(m, *off)), span_of(one),
-			sep, c))
+		if (cover_glob(span_of(model_string(p->m, *off)), span_of(one),
+			p->sep, p->c))
 			return true;
 	}
-	return run->count == 0;
+	return p->run->count == 0;
 }
 
 static bool
@@ -72,10 +79,13 @@ static bool
 holds_request(const struct model *m, const struct model_rule *r,
     const struct atom *a, enum cover_case c, size_t *steps)
 {
-	return run_holds(m, &m->methods, &r->methods, a->method, '/', c,
-		   steps) &&
-	    run_holds(m, &m->paths, &r->paths, a->path, '/', c, steps) &&
-	    run_holds(m, &m->queries, &r->queries, a->query, '&', c, steps);
+	struct patterns methods = { m, &m->methods, &r->methods, '/', c };
+	struct patterns paths = { m, &m->paths, &r->paths, '/', c };
+	struct patterns queries = { m, &m->queries, &r->queries, '&', c };
+
+	return run_holds(&methods, a->method, steps) &&
+	    run_holds(&paths, a->path, steps) &&
+	    run_holds(&queries, a->query, steps);
 }
 
 /* A deny rule that opts in for %2F holds back less of what has one. */
@@ -151,12 +161,12 @@ gives_push(const struct model *m, const struct model_rule *r,
     const struct atom *a, size_t *steps)
 {
 	const struct image_git *x = &r->git, *y = &a->rule->git;
+	struct patterns refs = { m, &m->refs, &x->refs, '/', COVER_EXACT };
 	uint32_t flags = y->flags & ~(uint32_t)IMAGE_GIT_PUSH;
 
 	if (a->ref == NULL)
 		return (y->flags & IMAGE_GIT_LFS & ~x->flags) == 0;
-	return x->refs.count > 0 &&
-	    run_holds(m, &m->refs, &x->refs, a->ref, '/', COVER_EXACT, steps) &&
+	return x->refs.count > 0 && run_holds(&refs, a->ref, steps) &&
 	    (flags & ~x->flags) == 0 &&
 	    (x->max_push == 0 ||
 		(y->max_push != 0 && y->max_push <= x->max_push));
