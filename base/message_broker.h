@@ -41,6 +41,7 @@ enum broker_kind {
 	BROKER_KIND_STATIC, /* the value as its source holds it; one fd */
 	BROKER_KIND_OAUTH2,
 	BROKER_KIND_AWS,
+	BROKER_KIND_OCI,
 	BROKER_KIND_COUNT
 };
 

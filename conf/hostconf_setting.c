@@ -30,6 +30,7 @@ static const char *const kind_names[BROKER_KIND_COUNT] = {
 	[BROKER_KIND_STATIC] = "static",
 	[BROKER_KIND_OAUTH2] = "oauth2",
 	[BROKER_KIND_AWS] = "aws",
+	[BROKER_KIND_OCI] = "oci",
 };
 static_assert(BROKER_KIND_COUNT <= 32, "a bit for each kind");
 
@@ -149,8 +150,16 @@ check_role(struct span v)
 	return NULL;
 }
 
+static const char *
+check_access(struct span v)
+{
+	return is_one_of(v, "pull push delete") ? NULL
+						: "`pull`, `push` or `delete`";
+}
+
 #define OAUTH2 KIND_BIT(OAUTH2)
 #define AWS KIND_BIT(AWS)
+#define OCI KIND_BIT(OCI)
 
 static const struct setting_row rows[] = {
 	{ "token-url", OAUTH2, OAUTH2, false, false, check_url,
@@ -179,7 +188,14 @@ static const struct setting_row rows[] = {
 	{ "duration", AWS, 0, false, false, check_seconds, NULL },
 	{ "external-id", AWS, 0, false, false, check_word, NULL },
 	{ "sts-url", AWS, 0, false, false, check_url, NULL },
-	{ "cleartext", OAUTH2 | AWS, 0, false, false, check_yes, NULL },
+	{ "realm", OCI, OCI, false, false, check_url,
+	    "realm = https://...: the registry's token server" },
+	{ "registry", OCI, OCI, false, false, check_text,
+	    "registry = NAME: what the token server calls the registry" },
+	{ "login", OCI, 0, false, false, check_text, NULL },
+	{ "password", OCI, 0, false, true, check_source, NULL },
+	{ "access", OCI, 0, false, false, check_access, NULL },
+	{ "cleartext", OAUTH2 | AWS | OCI, 0, false, false, check_yes, NULL },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

@@ -14,6 +14,7 @@ static const struct kind *const kinds[] = {
 	[BROKER_KIND_STATIC] = &kind_static,
 	[BROKER_KIND_OAUTH2] = &kind_oauth2,
 	[BROKER_KIND_AWS] = &kind_aws,
+	[BROKER_KIND_OCI] = &kind_oci,
 };
 static_assert(sizeof(kinds) / sizeof(kinds[0]) == BROKER_KIND_COUNT,
     "each kind has a row");

@@ -155,6 +155,7 @@ const struct kind *kind_of(uint8_t kind);
 extern const struct kind kind_static;
 extern const struct kind kind_oauth2;
 extern const struct kind kind_aws;
+extern const struct kind kind_oci;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no
