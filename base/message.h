@@ -56,6 +56,7 @@ enum message_type {
 	MSG_BROKER_POLICY = 70,     /* fds: policy, [ceiling] */
 	MSG_BROKER_DETACH = 72,
 	MSG_BROKER_UPSTREAM = 74, /* fds: the host's CA bundle, PEM */
+	MSG_BROKER_JOURNAL = 76,  /* fds: its two files, O_RDWR; no body */
 
 	/* gate -> broker (message_lease.h) */
 	MSG_LEASE_REQUEST = 80,

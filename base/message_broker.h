@@ -9,6 +9,7 @@
  * and UPSTREAM are not. MSG_BROKER_UPSTREAM comes before the first set: its
  * body is a struct message_dialler_config, of which the resolvers and the
  * limits of resolving count; its descriptor is the host's CA bundle in PEM.
+ * MSG_BROKER_JOURNAL comes before it, and has an empty body.
  */
 #ifndef TAPWARD_BASE_MESSAGE_BROKER_H
 #define TAPWARD_BASE_MESSAGE_BROKER_H
@@ -42,6 +43,7 @@ enum broker_kind {
 	BROKER_KIND_OAUTH2,
 	BROKER_KIND_AWS,
 	BROKER_KIND_OCI,
+	BROKER_KIND_GITHUB_APP,
 	BROKER_KIND_COUNT
 };
 

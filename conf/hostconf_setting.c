@@ -31,6 +31,7 @@ static const char *const kind_names[BROKER_KIND_COUNT] = {
 	[BROKER_KIND_OAUTH2] = "oauth2",
 	[BROKER_KIND_AWS] = "aws",
 	[BROKER_KIND_OCI] = "oci",
+	[BROKER_KIND_GITHUB_APP] = "github-app",
 };
 static_assert(BROKER_KIND_COUNT <= 32, "a bit for each kind");
 
@@ -115,9 +116,11 @@ is_one_of(struct span v, const char *words)
 static const char *
 check_grant_type(struct span v)
 {
-	return is_one_of(v, "client_credentials jwt-bearer token-exchange")
+	return is_one_of(v,
+		   "client_credentials refresh_token jwt-bearer token-exchange")
 	    ? NULL
-	    : "`client_credentials`, `jwt-bearer` or `token-exchange`";
+	    : "`client_credentials`, `refresh_token`, `jwt-bearer` or "
+	      "`token-exchange`";
 }
 
 static const char *
@@ -160,6 +163,7 @@ check_access(struct span v)
 #define OAUTH2 KIND_BIT(OAUTH2)
 #define AWS KIND_BIT(AWS)
 #define OCI KIND_BIT(OCI)
+#define GITHUB KIND_BIT(GITHUB_APP)
 
 static const struct setting_row rows[] = {
 	{ "token-url", OAUTH2, OAUTH2, false, false, check_url,
@@ -168,8 +172,10 @@ static const struct setting_row rows[] = {
 	{ "client-id", OAUTH2, 0, false, false, check_text, NULL },
 	{ "client-auth", OAUTH2, 0, false, false, check_client_auth, NULL },
 	{ "client-secret", OAUTH2, 0, false, true, check_source, NULL },
-	{ "key", OAUTH2, 0, false, true, check_source, NULL },
+	{ "key", OAUTH2 | GITHUB, GITHUB, false, true, check_source,
+	    "key = file:/PATH: the app's private key in PEM" },
 	{ "key-id", OAUTH2, 0, false, false, check_text, NULL },
+	{ "refresh-token", OAUTH2, 0, false, true, check_source, NULL },
 	{ "subject-token", OAUTH2, 0, false, true, check_source, NULL },
 	{ "subject-token-type", OAUTH2, 0, false, false, check_word, NULL },
 	{ "issuer", OAUTH2, 0, false, false, check_text, NULL },
@@ -195,7 +201,16 @@ static const struct setting_row rows[] = {
 	{ "login", OCI, 0, false, false, check_text, NULL },
 	{ "password", OCI, 0, false, true, check_source, NULL },
 	{ "access", OCI, 0, false, false, check_access, NULL },
-	{ "cleartext", OAUTH2 | AWS | OCI, 0, false, false, check_yes, NULL },
+	{ "cleartext", OAUTH2 | AWS | OCI | GITHUB, 0, false, false, check_yes,
+	    NULL },
+	{ "app-id", GITHUB, GITHUB, false, false, check_word,
+	    "app-id = NUMBER: which GitHub App it is" },
+	{ "installation", GITHUB, 0, false, false, check_word, NULL },
+	{ "api-url", GITHUB, 0, false, false, check_url, NULL },
+	{ "repository", GITHUB, GITHUB, true, false, check_word,
+	    "repository = OWNER/NAME: what the token is for" },
+	{ "permission", GITHUB, GITHUB, true, false, check_word,
+	    "permission = contents=read: what the token may do" },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

@@ -12,9 +12,11 @@
 #include "base/message_dialler.h"
 #include "base/message_done.h"
 #include "credential-broker/fetch.h"
+#include "credential-broker/journal.h"
 #include "credential-broker/lease.h"
 #include "credential-broker/revoker.h"
 #include "credential-broker/sandbox.h"
+#include "credential-broker/token.h"
 
 #define AREA "broker"
 
@@ -34,6 +36,9 @@ broker_new(struct event_base *base, struct broker **ret)
 		rc = fetcher_new(base, &b->fetcher);
 	if (rc == 0)
 		rc = revoker_new(b, &b->revoker);
+	b->journal = journal_new();
+	if (b->journal == NULL)
+		rc = -ENOMEM;
 	if (rc != 0) {
 		broker_free(b);
 		return rc;
@@ -57,6 +62,7 @@ broker_free(struct broker *b)
 	revoker_free(b->revoker);
 	credential_set_free(b->set);
 	fetcher_free(b->fetcher);
+	journal_free(b->journal);
 	secret_done(&b->packet);
 	free(b);
 }
@@ -237,6 +243,7 @@ on_configured(struct chan *c, struct chan_msg *msg, void *arg)
 	broker_forget_next(b);
 	b->lease_max_s = m.lease_max_s;
 	take_over(b, fresh);
+	revoker_sweep(b);
 	log_info(AREA, "configured credentials=%u", fresh->count);
 	return answer(c, msg->id, true, lacks_value ? fault.text : NULL);
 }
@@ -329,7 +336,38 @@ on_upstream(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_journal(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	const int rc = journal_open(b->journal, msg->fds);
+
+	(void)c;
+	/* What must be given back is not minted then, which others are told. */
+	if (rc != 0)
+		log_err(AREA, "journal: %s", strerror(-rc));
+	return 0;
+}
+
+void
+broker_leave(struct broker *b)
+{
+	struct sandbox *s;
+
+	b->is_leaving = true;
+	LIST_FOREACH(s, &b->sandboxes, link)
+	token_end(s, NULL);
+}
+
+bool
+broker_has_left(const struct broker *b)
+{
+	return revoker_count(b->revoker) == 0;
+}
+
 const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
+	{ MSG_BROKER_JOURNAL, MESSAGE_SMALL_BYTES, JOURNAL_FILES, JOURNAL_FILES,
+	    on_journal },
 	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 1, 1, on_upstream },
 	{ MSG_BROKER_CREDENTIAL, MESSAGE_LARGE_BYTES, 0,
 	    BROKER_CREDENTIAL_FDS_MAX, on_credential },

@@ -17,6 +17,7 @@
 
 struct event_base;
 struct fetcher;
+struct journal;
 struct revoker;
 struct sandbox;
 
@@ -37,6 +38,8 @@ struct broker {
 	struct secret packet;    /* where what a gate gets is written */
 	struct fetcher *fetcher; /* the way to issuers */
 	struct revoker *revoker;
+	bool is_leaving;         /* nothing is minted any more */
+	struct journal *journal; /* never NULL; may have no files yet */
 	LIST_HEAD(sandboxes, sandbox) sandboxes;
 };
 
@@ -49,7 +52,14 @@ bool broker_is_configured(const struct broker *b);
 void broker_forget_next(struct broker *b);
 
 /* What the supervisor may send; the handlers' argument is the broker. */
-#define BROKER_RULE_COUNT 6
+/*
+ * The end has come: values of all sandboxes are given back. True once none is
+ * on its way any more.
+ */
+void broker_leave(struct broker *b);
+bool broker_has_left(const struct broker *b);
+
+#define BROKER_RULE_COUNT 7
 extern const struct chan_rule broker_rules[BROKER_RULE_COUNT];
 
 #endif

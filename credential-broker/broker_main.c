@@ -3,10 +3,14 @@
  * opens no file: sources of secrets come as descriptors. Sockets it opens to
  * issuers and to resolvers.
  */
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include <event2/event.h>
+
 #include "base/child.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "credential-broker/broker.h"
 #include "credential-broker/wipe.h"
@@ -21,6 +25,8 @@ static const struct confine_call calls[] = {
 	{ "getsockname", "libcurl: the two ends of a connection" },
 	{ "getpeername", "libcurl: the two ends of a connection" },
 	{ "poll", "libcurl: is a connection that it kept alive still?" },
+	{ "fdatasync", "the journal" },
+	{ "ftruncate", "the journal" },
 };
 
 /* No raw, packet, netlink or unix sockets: IP only. */
@@ -72,10 +78,52 @@ static const struct child_spec spec = {
 	.on_supervisor_gone = on_supervisor_gone,
 };
 
+/* How long issuers may take to be given back what is theirs. */
+#define LEAVE_MS 8000
+#define LEAVE_LOOK_MS 20
+
+struct leaving {
+	struct child *child;
+	struct broker *broker;
+	struct event *look;
+	uint64_t until_ms;
+};
+
+static void
+on_look(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval pause = { 0, LEAVE_LOOK_MS * 1000 };
+	struct leaving *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (broker_has_left(l->broker) || clock_mono_ms() >= l->until_ms)
+		child_stop(l->child);
+	else
+		(void)evtimer_add(l->look, &pause);
+}
+
+static void
+on_term(evutil_socket_t signo, short what, void *arg)
+{
+	struct leaving *l = arg;
+
+	(void)signo;
+	(void)what;
+	if (l->until_ms != 0)
+		return;
+	l->until_ms = clock_mono_ms() + LEAVE_MS;
+	log_info(AREA, "leaving: what was minted is given back");
+	broker_leave(l->broker);
+	event_active(l->look, EV_TIMEOUT, 0);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct child child;
+	struct leaving leaving = { .child = &child };
+	struct event *term;
 	struct broker *b;
 	int rc;
 
@@ -87,6 +135,11 @@ main(int argc, char **argv)
 	rc = broker_new(child.base, &b);
 	if (rc != 0)
 		die(AREA, "start: %s", strerrorname_np(-rc));
+	leaving.look = evtimer_new(child.base, on_look, &leaving);
+	term = evsignal_new(child.base, SIGTERM, on_term, &leaving);
+	if (leaving.look == NULL || term == NULL || event_add(term, NULL) == -1)
+		die(AREA, "start: no memory for a signal");
+	leaving.broker = b;
 	/* What b holds goes with the process: its event loop is gone by then.
 	 */
 	return child_serve(&child, &spec, b);

@@ -466,6 +466,10 @@ credential_misuse(const struct credential *c,
 	if (names_path(d->deny_paths, d->deny_path_count, path_match_any_case,
 		req->path))
 		return "deny-path";
+	for (const char *const *p = c->kind->deny_paths;
+	     p != NULL && *p != NULL; p++)
+		if (path_match_any_case(span_of(*p), req->path))
+			return "deny-path";
 	return NULL;
 }
 
@@ -475,5 +479,5 @@ credential_serves_any_request(const struct credential *c)
 	const struct message_broker_credential *d = &c->definition;
 
 	return d->method_count == 0 && d->path_count == 0 &&
-	    d->deny_path_count == 0;
+	    d->deny_path_count == 0 && c->kind->deny_paths == NULL;
 }

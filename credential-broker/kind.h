@@ -71,6 +71,7 @@ struct minted {
 	 */
 	struct secret revocation;
 	bool revokes_itself; /* revoke() gets the value itself */
+	uint64_t journal;    /* the engine's */
 };
 void minted_done(struct minted *m); /* wipes */
 
@@ -119,6 +120,11 @@ struct kind {
 	const char *name; /* as in `kind = static` */
 	/* c->value comes of `value`, which must be there */
 	bool needs_value;
+	/*
+	 * Paths of its hosts that mint or end tokens; no request there carries
+	 * one. NULL-terminated; NULL: none are known.
+	 */
+	const char *const *deny_paths;
 	/* what it needs for a flight changes by one: never two at once */
 	bool is_serial;
 	/*
@@ -156,6 +162,7 @@ extern const struct kind kind_static;
 extern const struct kind kind_oauth2;
 extern const struct kind kind_aws;
 extern const struct kind kind_oci;
+extern const struct kind kind_github_app;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no

@@ -1,15 +1,19 @@
 /*
  * `kind = oauth2`: a token of an OAuth 2.0 authorization server (RFC 6749), by
  * the client's own right (client_credentials), by an assertion that we sign
- * (jwt-bearer, RFC 7523) or for another token (token-exchange, RFC 8693); given
- * back by RFC 7009 where there is a `revoke-url`.
+ * (jwt-bearer, RFC 7523), for another token (token-exchange, RFC 8693) or for a
+ * refresh token, which the server may replace each time: the new one is in the
+ * journal before the token is used. Given back by RFC 7009 where there is a
+ * `revoke-url`.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "credential-broker/broker.h"
 #include "credential-broker/credential.h"
+#include "credential-broker/journal.h"
 #include "credential-broker/oauth2.h"
 
 #define DEFAULT_TTL_S 300
@@ -18,6 +22,7 @@
 
 enum grant_type {
 	GRANT_CLIENT_CREDENTIALS,
+	GRANT_REFRESH_TOKEN,
 	GRANT_JWT_BEARER,
 	GRANT_TOKEN_EXCHANGE,
 	GRANT_TYPES
@@ -31,6 +36,7 @@ struct grant_row {
 static const struct grant_row grants[GRANT_TYPES] = {
 	[GRANT_CLIENT_CREDENTIALS] = { "client_credentials",
 	    "client_credentials" },
+	[GRANT_REFRESH_TOKEN] = { "refresh_token", "refresh_token" },
 	[GRANT_JWT_BEARER] = { "jwt-bearer",
 	    "urn:ietf:params:oauth:grant-type:jwt-bearer" },
 	[GRANT_TOKEN_EXCHANGE] = { "token-exchange",
@@ -49,6 +55,7 @@ struct oauth2 {
 	enum grant_type grant;
 	struct oauth2_client client;
 	struct jwt_key *key;
+	struct secret refresh; /* the one to hand in next; empty: not yet */
 	const char *token_url, *revoke_url; /* of the definition */
 	bool may_be_clear;
 	uint64_t default_ttl_s;
@@ -140,8 +147,22 @@ oauth2_unload(struct credential *c)
 	if (o == NULL)
 		return;
 	jwt_key_free(o->key);
+	secret_done(&o->refresh);
 	free(o);
 	c->state = NULL;
+}
+
+/* Each answer may replace what the next question needs: one at a time. */
+static int
+read_refresh(struct credential *c, const struct oauth2 *o, struct err *err)
+{
+	if (o->grant != GRANT_REFRESH_TOKEN)
+		return 0;
+	c->is_serial = true;
+	return credential_secret(c, "refresh-token") != NULL
+	    ? 0
+	    : err_at(err, NULL, 0,
+		  "refresh_token needs `refresh-token = file:/PATH`");
 }
 
 static int
@@ -164,6 +185,8 @@ oauth2_load(struct credential *c, struct err *err)
 		rc = read_client(c, o, err);
 	if (rc == 0)
 		rc = read_grant(c, o, err);
+	if (rc == 0)
+		rc = read_refresh(c, o, err);
 	if (rc == 0)
 		rc = credential_join(c, "scope", o->scopes, sizeof(o->scopes),
 		    err);
@@ -205,10 +228,45 @@ add_exchange(const struct credential *c, struct form *body)
 	form_add_span(body, "subject_token_type", form_span_of(&urn));
 }
 
+/* That of its file, unless the server has replaced it since. */
 static void
-write_body(const struct credential *c, const struct oauth2 *o,
-    struct form *body, struct form *header)
+add_refresh(const struct mint *m, struct oauth2 *o, struct form *body)
 {
+	if (o->refresh.len == 0 &&
+	    !journal_state(m->broker->journal, m->credential, &o->refresh)) {
+		const struct span first = secret_span(
+		    credential_secret(m->credential, "refresh-token"));
+
+		if (secret_set(&o->refresh, first.ptr, first.len) != 0)
+			body->failed = true;
+	}
+	form_add_span(body, "refresh_token", secret_span(&o->refresh));
+}
+
+/* False: the next broker would hand in one that the server knows no more. */
+static bool
+keep_refresh(const struct mint *m, struct oauth2 *o, struct secret *fresh)
+{
+	int rc;
+
+	if (fresh->len == 0)
+		return true;
+	secret_done(&o->refresh);
+	o->refresh = secret_steal(fresh);
+	rc = journal_put_state(m->broker->journal, m->credential,
+	    secret_span(&o->refresh));
+	if (rc != 0)
+		log_err("oauth2",
+		    "credential=%s: its new refresh token cannot be kept: %s",
+		    m->credential->definition.name, strerror(-rc));
+	return rc == 0;
+}
+
+static void
+write_body(const struct mint *m, struct oauth2 *o, struct form *body,
+    struct form *header)
+{
+	const struct credential *c = m->credential;
 	const char *audience = credential_setting(c, "audience");
 	const char *resource;
 
@@ -219,6 +277,8 @@ write_body(const struct credential *c, const struct oauth2 *o,
 		form_add(body, "audience", audience);
 	if (o->grant == GRANT_TOKEN_EXCHANGE)
 		add_exchange(c, body);
+	if (o->grant == GRANT_REFRESH_TOKEN)
+		add_refresh(m, o, body);
 	for (unsigned int i = 0;
 	     (resource = credential_item(c, "resource", i)) != NULL; i++)
 		form_add(body, "resource", resource);
@@ -231,11 +291,14 @@ static void
 on_token(const struct fetch_answer *a, void *arg)
 {
 	struct mint *m = arg;
-	const struct oauth2 *o = m->credential->state;
+	struct oauth2 *o = m->credential->state;
+	AUTO_SECRET struct secret fresh = SECRET_NONE;
 	struct minted minted = { .revokes_itself = o->revoke_url != NULL };
-	const enum mint_fault fault =
-	    oauth2_read(a, o->scopes, o->default_ttl_s, &minted);
+	enum mint_fault fault = oauth2_read(a, o->scopes, o->default_ttl_s,
+	    &minted, o->grant == GRANT_REFRESH_TOKEN ? &fresh : NULL);
 
+	if (!keep_refresh(m, o, &fresh))
+		fault = MINT_LOCAL;
 	m->state = NULL;
 	mint_end(m, fault, &minted, a->retry_after_s);
 	minted_done(&minted);
@@ -265,11 +328,11 @@ post(const struct oauth2 *o, struct broker *b, const char *url,
 static void
 oauth2_begin(struct mint *m)
 {
-	const struct oauth2 *o = m->credential->state;
+	struct oauth2 *o = m->credential->state;
 	AUTO_FORM struct form body = form_new(), header = form_new();
 	enum mint_fault fault;
 
-	write_body(m->credential, o, &body, &header);
+	write_body(m, o, &body, &header);
 	m->state = post(o, m->broker, o->token_url, &body, &header, on_token, m,
 	    &fault);
 	if (m->state == NULL)

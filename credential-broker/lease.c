@@ -401,7 +401,7 @@ grant(struct asking *a, uint32_t id)
 	const struct credential *c = a->credential;
 	const struct secret *held;
 
-	if (!c->is_loaded)
+	if (!c->is_loaded || a->sandbox->broker->is_leaving)
 		return not_minted(MINT_LOCAL);
 	held = c->kind->held == NULL ? NULL : c->kind->held(c);
 	if (held == NULL)

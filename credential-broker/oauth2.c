@@ -179,11 +179,17 @@ read_token(const json_t *j, const char *asked, uint64_t default_ttl_s,
 
 enum mint_fault
 oauth2_read(const struct fetch_answer *a, const char *asked,
-    uint64_t default_ttl_s, struct minted *ret)
+    uint64_t default_ttl_s, struct minted *ret, struct secret *ret_refresh)
 {
 	json_t *j = answer_parse(a->body);
 	enum mint_fault fault = read_error(j, a->fault);
+	const char *refresh = NULL;
 
+	if (fault == MINT_OK && ret_refresh != NULL && j != NULL)
+		refresh = answer_text(j, "refresh_token");
+	if (refresh != NULL &&
+	    secret_set(ret_refresh, refresh, strlen(refresh)) != 0)
+		fault = MINT_LOCAL;
 	if (fault == MINT_OK)
 		fault = j == NULL ? MINT_ANSWER
 				  : read_token(j, asked, default_ttl_s, ret);

@@ -45,8 +45,9 @@ void oauth2_assert(const struct jwt_key *key, const char *key_id,
  * Reads the answer of a token endpoint, whatever its status, into ret: value
  * and end. asked: the scopes that were asked for, parted by blanks; "": none
  * were. ret may be filled with a fault, too: it is then to be given back.
+ * ret_refresh, if not NULL, gets a refresh token that came along.
  */
 enum mint_fault oauth2_read(const struct fetch_answer *a, const char *asked,
-    uint64_t default_ttl_s, struct minted *ret);
+    uint64_t default_ttl_s, struct minted *ret, struct secret *ret_refresh);
 
 #endif

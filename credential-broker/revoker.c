@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "credential-broker/broker.h"
 #include "credential-broker/credential.h"
+#include "credential-broker/journal.h"
 
 #define AREA "revoke"
 #define TRY_MS 5000u
@@ -22,6 +23,7 @@ struct entry {
 	struct revoker *revoker;
 	struct credential *credential; /* a reference */
 	struct secret what;
+	uint64_t journal;    /* its entry there; 0 without one */
 	struct event *timer; /* of a try, or of the pause before one */
 	struct revoke *flight;
 	unsigned int tries;
@@ -63,14 +65,17 @@ finish(struct entry *e, enum mint_fault fault)
 {
 	const char *name = e->credential->definition.name;
 
-	if (fault == MINT_OK)
+	if (fault == MINT_OK) {
 		log_info(AREA, "credential=%s revoked", name);
-	else if (mint_faults[fault].is_permanent || e->tries == REVOKER_TRIES)
+		journal_done(e->credential->broker->journal, e->journal);
+	} else if (mint_faults[fault].is_permanent ||
+	    e->tries == REVOKER_TRIES) {
 		log_warn(AREA,
 		    "credential=%s fault=%s: it was not given back and lives "
-		    "until its end",
+		    "until its end, or until this is tried at the next start",
 		    name, mint_faults[fault].word);
-	else {
+		journal_keep(e->credential->broker->journal, e->journal);
+	} else {
 		arm(e, PAUSE_MS << e->tries);
 		return;
 	}
@@ -119,48 +124,47 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	e->credential->kind->revoke(r);
 }
 
-static struct revoker *
-revoker_of(const struct credential *c)
+static bool
+can_give_back(const struct credential *c, const struct minted *m)
 {
-	return c->broker == NULL ? NULL : c->broker->revoker;
+	return c->kind->revoke != NULL &&
+	    (m->revokes_itself || m->revocation.len > 0);
 }
 
 bool
 revoker_note(struct credential *c, struct minted *m)
 {
-	(void)c;
-	(void)m;
-	return true;
+	if (!can_give_back(c, m))
+		return true;
+	m->journal = journal_add(c->broker->journal, c,
+	    secret_span(m->revokes_itself ? &m->value : &m->revocation),
+	    m->not_after_boot_ms);
+	return m->journal != 0;
 }
 
 void
 revoker_forget(struct credential *c, const struct minted *m)
 {
-	(void)c;
-	(void)m;
+	journal_done(c->broker->journal, m->journal);
 }
 
-void
-revoker_take(struct credential *c, struct minted *m)
+/* Takes what. It stays in the journal if there is no room for it here. */
+static void
+add(struct credential *c, struct secret *what, uint64_t journal)
 {
-	struct revoker *r = revoker_of(c);
-	struct secret what =
-	    secret_steal(m->revokes_itself ? &m->value : &m->revocation);
-	struct entry *e;
+	struct revoker *r = c->broker->revoker;
+	struct entry *e =
+	    r->count == REVOKER_MAX ? NULL : calloc(1, sizeof(*e));
 
-	if (r == NULL || c->kind->revoke == NULL || what.len == 0 ||
-	    r->count == REVOKER_MAX) {
-		secret_done(&what);
-		return;
-	}
-	e = calloc(1, sizeof(*e));
 	if (e == NULL) {
-		secret_done(&what);
+		secret_done(what);
+		journal_keep(c->broker->journal, journal);
 		return;
 	}
 	e->revoker = r;
 	e->credential = credential_ref(c);
-	e->what = what;
+	e->what = secret_steal(what);
+	e->journal = journal;
 	LIST_INSERT_HEAD(&r->entries, e, link);
 	r->count++;
 	e->timer = evtimer_new(r->broker->base, on_timer, e);
@@ -168,6 +172,35 @@ revoker_take(struct credential *c, struct minted *m)
 		entry_free(e);
 	else
 		arm(e, 0);
+}
+
+void
+revoker_take(struct credential *c, struct minted *m)
+{
+	if (can_give_back(c, m))
+		add(c, m->revokes_itself ? &m->value : &m->revocation,
+		    m->journal);
+}
+
+void
+revoker_sweep(struct broker *b)
+{
+	const struct credential_set *set = b->set;
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < set->count; i++) {
+		struct credential *c = set->credentials[i];
+		struct secret what = SECRET_NONE;
+		uint64_t id;
+
+		while (c->is_loaded && c->kind->revoke != NULL &&
+		    journal_orphan(b->journal, c, &id, &what)) {
+			add(c, &what, id);
+			count++;
+		}
+	}
+	if (count > 0)
+		log_info(AREA, "orphans=%u are given back", count);
 }
 
 unsigned int

@@ -32,6 +32,11 @@ bool revoker_note(struct credential *c, struct minted *m);
 void revoker_take(struct credential *c, struct minted *m);
 /* It has ended by itself. */
 void revoker_forget(struct credential *c, const struct minted *m);
+/*
+ * A set of credentials has come into force: what a broker before this one had
+ * minted and not given back is given back now.
+ */
+void revoker_sweep(struct broker *b);
 /* How many are on their way. */
 unsigned int revoker_count(const struct revoker *r);
 

@@ -137,11 +137,8 @@ take_value(struct token *t, struct minted *m)
 		    t->credential->definition.name, fault);
 		return MINT_ANSWER;
 	}
-	if (!set_ends(t, m->not_after_boot_ms, t->began_boot_ms)) {
-		/* It may live on for others: not for long, but it is ours. */
-		revoker_take(t->credential, m);
+	if (!set_ends(t, m->not_after_boot_ms, t->began_boot_ms))
 		return MINT_EXPIRED;
-	}
 	if (!revoker_note(t->credential, m))
 		return MINT_LOCAL;
 	retire_value(t);
@@ -206,6 +203,9 @@ on_mint_done(struct mint *m, enum mint_fault fault, struct minted *result,
 	mint_free(t);
 	if (fault == MINT_OK)
 		fault = take_value(t, result);
+	/* A value that must not be used is not left to live, either. */
+	if (result != NULL && fault != MINT_OK && result->value.len > 0)
+		revoker_take(t->credential, result);
 	if (result != NULL)
 		minted_done(result);
 	if (fault == MINT_OK) {

@@ -244,6 +244,35 @@ link_broker_configure(struct supervisor *sv)
 	    "the broker is being restarted, and gets its credentials then");
 }
 
+/*
+ * Where it writes down what it must not forget: 0600 and root's, so that it is
+ * reached by these descriptors only.
+ */
+static void
+send_journal(struct supervisor *sv)
+{
+	int fds[2] = { -1, -1 };
+	struct wr w = wr_init(NULL, 0);
+	int rc = 0;
+
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		char path[SUPERVISOR_PATH_SIZE];
+
+		(void)snprintf(path, sizeof(path), "%s/broker-journal-%d",
+		    sv->config->host->state_dir, i);
+		fds[i] =
+		    open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		rc = fds[i] == -1 ? -errno : 0;
+	}
+	if (rc == 0)
+		rc =
+		    service_tell(broker_of(sv), MSG_BROKER_JOURNAL, &w, fds, 2);
+	if (rc != 0)
+		log_err("broker", "journal: %s", strerror(-rc));
+	fd_close(&fds[0]);
+	fd_close(&fds[1]);
+}
+
 static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_BROKER_DONE, MESSAGE_SMALL_BYTES, 0, 0, service_on_done },
@@ -252,6 +281,7 @@ static const struct chan_rule rules[] = {
 static void
 on_up(struct service *s)
 {
+	send_journal(s->sv);
 	link_broker_upstream(s->sv);
 	link_broker_configure(s->sv);
 	jobs_on_service_up(s, WIRES_BROKER);

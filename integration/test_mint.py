@@ -1,8 +1,12 @@
 """Credentials that live seconds: minted by an OAuth 2.0 server that nobody
 here wrote, refreshed before they end, given back with their sandbox.
 """
+import json
+import os
 import re
+import signal
 
+from harness import shell
 from harness.claims import claim, contains, equal, lacks, until
 from harness.oidc import Issuer
 from harness.origins import HeadsOrigin
@@ -10,6 +14,7 @@ from harness.world import World
 
 ORIGIN, ISSUER = "10.201.0.30", "10.201.0.31"
 NAMES = {"api.example.com": ORIGIN, "two.example.com": ORIGIN,
+         "key.example.com": ORIGIN,
          "issuer.example.com": ISSUER}
 SECRET = "canary-s3cr3t+/:%-of-the-client"
 TTL = 6
@@ -18,6 +23,10 @@ CLIENTS = [
      "grant_types": ["client_credentials"], "redirect_uris": [],
      "response_types": [], "scope": "read write",
      "token_endpoint_auth_method": "client_secret_basic"},
+    {"client_id": "signer", "grant_types": ["client_credentials"],
+     "redirect_uris": [], "response_types": [], "scope": "read write",
+     "token_endpoint_auth_method": "private_key_jwt",
+     "token_endpoint_auth_signing_alg": "ES256"},
 ]
 
 POLICY = """\
@@ -31,6 +40,10 @@ credential = api
 [allow two]
 host       = two.example.com
 credential = two
+
+[allow key]
+host       = key.example.com
+credential = key
 """
 
 CREDENTIAL = """
@@ -44,6 +57,16 @@ scope         = read, write
 host          = api.example.com
 apply         = bearer
 grant         = ci-* user:root
+
+[credential key]
+kind        = oauth2
+token-url   = https://issuer.example.com/token
+client-id   = signer
+client-auth = private_key_jwt
+key         = file:{key}
+host        = key.example.com
+apply       = bearer
+grant       = ci-* user:root
 
 [credential two]
 kind          = oauth2
@@ -61,23 +84,29 @@ _world = {}
 def world():
     if not _world:
         w = World(NAMES, start=False)
+        key = w.file("client-key", "", 0o600)
+        shell.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt",
+                   "ec_paramgen_curve:P-256", "-out", key]).ok()
+        CLIENTS[1]["public_key"] = f"{w.folder}/client-key.pub"
+        shell.run(["openssl", "pkey", "-in", key, "-pubout", "-out",
+                   CLIENTS[1]["public_key"]]).ok()
         issuer = w.own(Issuer(w, "issuer.example.com", ISSUER, CLIENTS, TTL))
         origin = w.own(HeadsOrigin(w, ORIGIN, "api.example.com",
-                                   "two.example.com"))
+                                   "two.example.com", "key.example.com"))
         secret = w.file("client-secret", SECRET + "\n", 0o600)
         with open(w.config, "a", encoding="ascii") as f:
-            f.write(CREDENTIAL.format(file=secret))
+            f.write(CREDENTIAL.format(file=secret, key=key))
         w.start()
         _world.update(w=w, issuer=issuer, origin=origin,
                       s=w.sandbox(POLICY, "ci-mint"))
     return _world["w"], _world["issuer"], _world["origin"], _world["s"]
 
 
-def token(s, origin):
+def token(s, origin, host="api"):
     """The one that the origin is sent now."""
     del origin.heads[:]
     got = s.curl("-H", "Authorization: Bearer of-the-guest",
-                 "https://api.example.com/")
+                 f"https://{host}.example.com/")
     equal(got.out, "ok\n", repr(got))
     found = re.search(r"authorization: Bearer (\S+)\r\n", origin.heads[0], re.I)
     assert found, origin.heads[0]
@@ -99,6 +128,12 @@ def _():
         assert any(re.fullmatch(f"{word} fp=[0-9a-f]{{8}}",
                                 r.get("detail", ""))
                    for r in w.audit(s.name, event="lease")), word
+
+
+@claim("oauth2: a client that proves itself by a key of its own (private_key_jwt)")
+def _():
+    _, issuer, origin, s = world()
+    assert issuer.is_active(token(s, origin, "key"), "svc", SECRET)
 
 
 @claim("oauth2: an issuer that refuses, and one that is gone: the guest reads the credential's name and the class, no more")
@@ -136,6 +171,31 @@ def _():
     until(lambda: not issuer.is_active(mine, "svc", SECRET), TTL - 2,
           "the token is revoked")
     assert issuer.count("/token/revocation") > 0
+
+
+def broker_pid(w):
+    status = json.loads(w.cli("status", "--json").ok().out)
+    return next(p["pid"] for p in status["processes"] if p["role"] == "broker")
+
+
+@claim("oauth2: what a broker had minted is given back when it is killed, and when it is told to end")
+def _():
+    w, issuer, origin, s = world()
+    for signo in (signal.SIGKILL, signal.SIGTERM):
+        mine = token(s, origin)
+        assert issuer.is_active(mine, "svc", SECRET)
+        pid = broker_pid(w)
+        os.kill(pid, signo)
+        until(lambda: not issuer.is_active(mine, "svc", SECRET), TTL - 2,
+              "the token is revoked")
+        until(lambda: s.curl("https://api.example.com/").out == "ok\n", 10,
+              "another token from another broker")
+        assert broker_pid(w) != pid
+    for name in ("broker-journal-0", "broker-journal-1"):
+        path = f"{w.folder}/state/{name}"
+        equal(os.stat(path).st_mode & 0o777, 0o600)
+        with open(path, "rb") as f:
+            lacks(f.read().decode("latin-1"), mine)
 
 
 @claim("oauth2: the world of minted credentials ends and leaves nothing")

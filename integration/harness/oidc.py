@@ -8,12 +8,19 @@ from .claims import until
 from .node import programs
 
 SCRIPT = """
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import https from 'node:https';
 const [,, modules, config] = process.argv;
 const { default: Provider } =
   await import(`file://${modules}/oidc-provider/lib/index.js`);
 const c = JSON.parse(fs.readFileSync(config));
+for (const client of c.clients) {
+  if (!client.public_key) continue;
+  const key = crypto.createPublicKey(fs.readFileSync(client.public_key));
+  client.jwks = { keys: [{ ...key.export({ format: 'jwk' }), alg: 'ES256' }] };
+  delete client.public_key;
+}
 const provider = new Provider(c.issuer, {
   clients: c.clients,
   scopes: ['read', 'write'],
@@ -38,7 +45,8 @@ https.createServer({ key: fs.readFileSync(c.key), cert: fs.readFileSync(c.cert) 
 
 
 class Issuer:
-    """In the tests' network, under name. clients: as oidc-provider has them."""
+    """In the tests' network, under name. clients: as oidc-provider has them,
+    but for public_key, a file in PEM."""
 
     def __init__(self, world, name, address, clients, ttl):
         self.world, self.name, self.address = world, name, address

@@ -54,6 +54,37 @@ minted(const struct issuer *i)
 	return &m;
 }
 
+/* Two files as the supervisor would open them; the caller's to close. */
+static inline void
+journal_files(int fds[2])
+{
+	for (int i = 0; i < 2; i++) {
+		fds[i] = memfd_create("journal", MFD_CLOEXEC);
+		assert_true(fds[i] != -1);
+	}
+}
+
+static inline void
+send_journal(struct world *w, const int fds[2])
+{
+	struct wr body = wr_init(NULL, 0);
+
+	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_JOURNAL, 0, &body,
+			     fds, 2),
+	    0);
+}
+
+static inline void
+send_new_journal(struct world *w)
+{
+	int fds[2];
+
+	journal_files(fds);
+	send_journal(w, fds);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
 static inline void
 send_upstream(struct world *w)
 {

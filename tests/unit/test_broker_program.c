@@ -5,6 +5,8 @@
 #include "tests/unit/mint_support.h"
 #include "tests/unit/program_support.h"
 
+#include <signal.h>
+
 static void
 assert_refused(pid_t pid, const char *file)
 {
@@ -48,37 +50,91 @@ leases_under_its_filter(void **state)
 	world_free(w);
 }
 
-/* With its own sockets, and back to the issuer when the sandbox goes. */
-static void
-mints_under_its_filter(void **state)
+static struct program
+program_with(struct world *w, int fd, struct issuer *issuer,
+    const char *const *script, const int files[2])
 {
-	static const char *const script[] = { TOKEN("token-number-one", "600"),
-		"HTTP/1.1 200 OK\r\n\r\n", NULL };
-	int fd;
-	struct world *w = world_new_bare(&fd);
 	struct program p = program_start(TAPWARD_BROKER_PROGRAM, fd);
+
+	issuer_init(issuer, w->base, script);
+	send_journal(w, files);
+	send_upstream(w);
+	send_definition(w, minted(issuer), SECRET "\n");
+	send_configured(w, 1);
+	assert_true(w->done.ok);
+	return p;
+}
+
+static const char *const life[] = { TOKEN("token-number-one", "600"),
+	"HTTP/1.1 200 OK\r\n\r\n", NULL };
+
+/* With its own sockets, and back to the issuer when it is told to end. */
+static void
+mints_under_its_filter_and_gives_back_at_its_end(void **state)
+{
+	int fd, files[2];
 	struct issuer issuer;
+	struct program p;
+	struct world *w;
 
 	(void)state;
-	issuer_init(&issuer, w->base, script);
-	send_upstream(w);
-	send_definition(w, minted(&issuer), SECRET "\n");
-	send_configured(w, 1);
+	journal_files(files);
+	w = world_new_bare(&fd);
+	p = program_with(w, fd, &issuer, life, files);
 	attach(w, "ci-one");
 	assert_string_equal(ask_free(w)->value, "token-number-one");
-	send_configured(w, 0);
+	assert_int_equal(kill(p.pid, SIGTERM), 0);
 	wait_for_count(w, &issuer.count, 2);
 	assert_non_null(strstr(issuer.last, "token=token-number-one"));
 	program_end(&p);
 	issuer_done(&issuer);
 	world_free(w);
+	(void)close(files[0]);
+	(void)close(files[1]);
+}
+
+/* kill -9: the one that follows gives back what this one had. */
+static void
+gives_back_what_a_killed_one_had(void **state)
+{
+	static const char *const back[] = { "HTTP/1.1 200 OK\r\n\r\n", NULL };
+	int fd, files[2];
+	struct issuer issuer;
+	struct program p;
+	struct world *w;
+
+	(void)state;
+	journal_files(files);
+	w = world_new_bare(&fd);
+	p = program_with(w, fd, &issuer, life, files);
+	attach(w, "ci-one");
+	assert_string_equal(ask_free(w)->value, "token-number-one");
+	assert_int_equal(issuer.count, 1);
+	program_end(&p);
+	issuer_done(&issuer);
+	world_free(w);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(lseek(files[i], 0, SEEK_SET), 0);
+	w = world_new_bare(&fd);
+	p = program_with(w, fd, &issuer, back, files);
+	/* Sealed by the secrets of the same credential, whose port differs. */
+	wait_for_count(w, &issuer.count, 1);
+	assert_non_null(strstr(issuer.last, "POST /revoke "));
+	assert_non_null(strstr(issuer.last, "token=token-number-one"));
+	program_end(&p);
+	issuer_done(&issuer);
+	world_free(w);
+	(void)close(files[0]);
+	(void)close(files[1]);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mints_under_its_filter),
+		cmocka_unit_test(
+		    mints_under_its_filter_and_gives_back_at_its_end),
+		cmocka_unit_test(gives_back_what_a_killed_one_had),
 		cmocka_unit_test(leases_under_its_filter),
 	};
 

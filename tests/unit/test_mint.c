@@ -16,6 +16,7 @@ world_of(struct issuer *i, const char *const *script)
 	struct world *w = world_new();
 
 	issuer_init(i, w->base, script);
+	send_new_journal(w);
 	send_upstream(w);
 	send_definition(w, minted(i), SECRET "\n");
 	send_configured(w, 1);
@@ -336,6 +337,76 @@ another_definition_ends_what_the_one_before_minted(void **state)
 	world_end(w, &issuer);
 }
 
+#define ROTATED(value, refresh)                                                \
+	JSON "{\"access_token\":\"" value "\",\"token_type\":\"Bearer\","      \
+	     "\"expires_in\":600,\"refresh_token\":\"" refresh "\"}"
+
+static struct world *
+world_of_refresh(struct issuer *i, const char *const *script,
+    const int files[2], const char *first)
+{
+	static uint8_t buf[MESSAGE_LARGE_BYTES];
+	struct world *w = world_new();
+	struct message_broker_credential *m;
+	struct wr body = wr_init(buf, sizeof(buf));
+	int fds[2];
+
+	issuer_init(i, w->base, script);
+	send_journal(w, files);
+	send_upstream(w);
+	m = minted(i);
+	set(m, "grant-type", "refresh_token", false);
+	set(m, "refresh-token", "file:/secret/refresh", true);
+	message_broker_credential_encode(&body, m);
+	fds[0] = source(SECRET, strlen(SECRET));
+	fds[1] = source(first, strlen(first));
+	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_CREDENTIAL, 0,
+			     &body, fds, 2),
+	    0);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	send_configured(w, 1);
+	assert_true(w->done.ok);
+	attach(w, "ci-one");
+	return w;
+}
+
+/* One that was replaced is handed in never again, whatever has ended since. */
+static void
+follows_refresh_tokens_through_restarts(void **state)
+{
+	static const char *const one[] = {
+		ROTATED("token-number-one", "second-refresh"), NULL
+	};
+	static const char *const two[] = { "HTTP/1.1 200 OK\r\n\r\n",
+		ROTATED("token-number-two", "third-refresh"), NULL };
+	struct issuer issuer;
+	int files[2];
+	struct world *w;
+
+	(void)state;
+	journal_files(files);
+	w = world_of_refresh(&issuer, one, files, "first-refresh");
+	assert_string_equal(ask_free(w)->value, "token-number-one");
+	assert_non_null(strstr(issuer.last,
+	    "grant_type=refresh_token&refresh_token=first-refresh&"));
+	world_end(w, &issuer);
+	/* Another process: what was minted is given back, then minted anew. */
+	w = world_of_refresh(&issuer, two, files, "first-refresh");
+	wait_for_count(w, &issuer.count, 1);
+	assert_non_null(strstr(issuer.last, "token=token-number-one"));
+	assert_string_equal(ask_free(w)->value, "token-number-two");
+	assert_non_null(strstr(issuer.last, "refresh_token=second-refresh&"));
+	world_end(w, &issuer);
+	/* Somebody has put another one into the file: that counts. */
+	w = world_of_refresh(&issuer, one, files, "fourth-refresh");
+	assert_string_equal(ask_free(w)->value, "token-number-one");
+	assert_non_null(strstr(issuer.last, "refresh_token=fourth-refresh&"));
+	world_end(w, &issuer);
+	(void)close(files[0]);
+	(void)close(files[1]);
+}
+
 int
 main(void)
 {
@@ -349,6 +420,7 @@ main(void)
 		cmocka_unit_test(serves_until_the_end_and_never_after),
 		cmocka_unit_test(a_sandbox_has_a_budget_of_mints),
 		cmocka_unit_test(gives_back_at_the_end_of_the_sandbox),
+		cmocka_unit_test(follows_refresh_tokens_through_restarts),
 		cmocka_unit_test(
 		    another_definition_ends_what_the_one_before_minted),
 	};
