@@ -18,6 +18,8 @@
 /* Type and size, then a distance or a name: all that is before the data. */
 #define ENTRY_MAX_BYTES (10 + 10 + OID_MAX)
 #define PIECE_BYTES 8192
+/* No pack is as long, and no sum of it and an offset overflows. */
+#define DISTANCE_MAX (UINT64_C(1) << 48)
 #define NEWS_MAX 8
 /* Twice PACK_LOOK_COMMITS_MAX, so that a place is found soon. */
 #define PLACES 16384
@@ -320,6 +322,10 @@ read_distance(struct rd *r)
 	uint64_t back = c & 0x7f;
 
 	while ((c & 0x80) != 0 && rd_ok(r)) {
+		if (back >= DISTANCE_MAX) {
+			rd_fail(r);
+			return 0;
+		}
 		c = rd_u8(r);
 		back = (back + 1) << 7 | (c & 0x7f);
 	}
