@@ -182,6 +182,7 @@ message_grant_encode(struct wr *w, const struct message_grant *m)
 	wr_u16(w, (uint16_t)m->name_count);
 	for (unsigned int i = 0; i < m->name_count; i++)
 		wr_str16(w, m->names[i]);
+	wr_str16(w, m->placeholder);
 }
 
 int
@@ -194,6 +195,7 @@ message_grant_decode(struct rd *r, struct message_grant *ret)
 	ret->name_count = field_count(r, GRANT_NAMES_MAX);
 	for (unsigned int i = 0; i < ret->name_count; i++)
 		field_name(r, ret->names[i], false);
+	field_printable(r, ret->placeholder, sizeof(ret->placeholder));
 	if (ret->port == 0 || ret->host_count == 0)
 		rd_fail(r);
 	return field_result(r);

@@ -96,6 +96,7 @@ struct message_grant {
 	/* fields that a guest may not send to hosts:port; lower case */
 	unsigned int name_count;
 	char names[GRANT_NAMES_MAX][LEASE_FIELD_NAME_SIZE];
+	char placeholder[LEASE_USER_SIZE]; /* goes to no other host; or "" */
 };
 #define GRANT_BODY_MAX_BYTES 10240
 

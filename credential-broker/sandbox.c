@@ -107,6 +107,7 @@ send_grant(struct sandbox *s, const struct message_broker_credential *d)
 
 	memcpy(m.hosts, d->hosts, sizeof(d->hosts));
 	memcpy(m.names, d->strip, sizeof(d->strip));
+	memcpy(m.placeholder, d->placeholder, sizeof(m.placeholder));
 	if (d->apply == LEASE_APPLY_HEADER)
 		memcpy(m.names[m.name_count++], d->field, sizeof(d->field));
 	message_grant_encode(&w, &m);

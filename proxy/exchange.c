@@ -321,6 +321,12 @@ exchange_proceed(struct exchange *x)
 void
 exchange_go_out(struct exchange *x)
 {
+	if (exchange_misplaces(x)) {
+		exchange_refuse_for(x, REASON_CREDENTIAL_MISUSE,
+		    "it holds the placeholder of a credential for another "
+		    "host");
+		return;
+	}
 	exchange_strip_granted(x);
 	if (x->has_credential)
 		ask_lease(x);

@@ -167,6 +167,8 @@ void exchange_stop_waiting(struct exchange *x);
  * 0, -ENOMEM, or -EMSGSIZE for what cannot be written.
  */
 int exchange_write_head(struct exchange *x, const struct http_request *req);
+/* Does it hold a placeholder that is for another host (proxy/grants.h)? */
+bool exchange_misplaces(const struct exchange *x);
 /* Takes the fields out of x->head that no guest may send to its host. */
 void exchange_strip_granted(struct exchange *x);
 /* Takes the fields out of x->head that this lease strips. */

@@ -336,6 +336,23 @@ strip_head(struct exchange *x, strips_name *strips,
 	x->head.len = kept;
 }
 
+bool
+exchange_misplaces(const struct exchange *x)
+{
+	const struct grants *g = lease_grants(x->gate);
+	uint8_t pair[INJECT_BASIC_MAX];
+	struct span value;
+	size_t len;
+
+	if (grants_misplaced(g, x->host, x->port, buf_span(&x->head)))
+		return true;
+	if (!exchange_head_find(x, "authorization", &value))
+		return false;
+	len = inject_read_pair(value, pair);
+	return grants_misplaced(g, x->host, x->port,
+	    (struct span){ pair, len });
+}
+
 void
 exchange_strip_granted(struct exchange *x)
 {

@@ -17,7 +17,7 @@ struct grant {
 	uint16_t port;
 	unsigned int host_count;
 	unsigned int name_count;
-	char texts[]; /* hosts, then names, a NUL after each */
+	char texts[]; /* hosts, names, a placeholder, a NUL after each */
 };
 
 struct grants {
@@ -65,7 +65,7 @@ grants_forget_next(struct grants *g)
 static struct grant *
 pack(const struct message_grant *m)
 {
-	size_t size = 0;
+	size_t size = strlen(m->placeholder) + 1;
 	struct grant *row;
 	struct wr w;
 
@@ -85,6 +85,7 @@ pack(const struct message_grant *m)
 		wr_bytes(&w, m->hosts[i], strlen(m->hosts[i]) + 1);
 	for (unsigned int i = 0; i < m->name_count; i++)
 		wr_bytes(&w, m->names[i], strlen(m->names[i]) + 1);
+	wr_bytes(&w, m->placeholder, strlen(m->placeholder) + 1);
 	return row;
 }
 
@@ -147,6 +148,43 @@ grants_have(const struct grants *g, const char *host, uint16_t port)
 	for (const struct grant *row = g->first; row != NULL; row = row->next)
 		if (row->port == port && find_host(row, host) != NULL)
 			return true;
+	return false;
+}
+
+static const char *
+placeholder_of(const struct grant *row)
+{
+	const char *at = row->texts;
+
+	for (unsigned int i = 0; i < row->host_count + row->name_count; i++)
+		at += strlen(at) + 1;
+	return at;
+}
+
+static bool
+is_for(const struct grants *g, const char *host, uint16_t port,
+    const char *placeholder)
+{
+	for (const struct grant *row = g->first; row != NULL; row = row->next)
+		if (row->port == port && find_host(row, host) != NULL &&
+		    strcmp(placeholder_of(row), placeholder) == 0)
+			return true;
+	return false;
+}
+
+bool
+grants_misplaced(const struct grants *g, const char *host, uint16_t port,
+    struct span text)
+{
+	for (const struct grant *row = g->first; row != NULL; row = row->next) {
+		const char *placeholder = placeholder_of(row);
+		size_t len = strlen(placeholder);
+
+		if (len > 0 && len <= text.len &&
+		    memmem(text.ptr, text.len, placeholder, len) != NULL &&
+		    !is_for(g, host, port, placeholder))
+			return true;
+	}
 	return false;
 }
 

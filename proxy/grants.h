@@ -30,6 +30,13 @@ void grants_forget_next(struct grants *g);
 bool grants_are_known(const struct grants *g);
 /* Is anything granted at host:port? */
 bool grants_have(const struct grants *g, const char *host, uint16_t port);
+/*
+ * Does text hold the placeholder of a credential that is granted, but not for
+ * host:port? A guest that was made to send it somewhere else thinks that it
+ * gives a secret away.
+ */
+bool grants_misplaced(const struct grants *g, const char *host, uint16_t port,
+    struct span text);
 /* May a guest not send a field of this name, in any spelling, there? */
 bool grants_strip(const struct grants *g, const char *host, uint16_t port,
     struct span name);

@@ -156,6 +156,17 @@ read_basic(struct span value, struct pair *p)
 	return true;
 }
 
+size_t
+inject_read_pair(struct span authorization, uint8_t buf[INJECT_BASIC_MAX])
+{
+	struct pair p;
+
+	if (!read_basic(authorization, &p))
+		return 0;
+	memcpy(buf, p.bytes, p.user_len + 1 + p.password.len);
+	return p.user_len + 1 + p.password.len;
+}
+
 /* "Basic " and base64 of user:password, by way of locked memory. */
 static int
 write_basic(struct wr *w, struct span user, struct span password)

@@ -55,6 +55,13 @@ int injection_pair_line(const struct injection *in,
     struct span guest_authorization, struct secret *ret);
 
 /*
+ * "user:password" of a Basic authorization, into buf. Its length; 0 for what is
+ * none, or is too long.
+ */
+size_t inject_read_pair(struct span authorization,
+    uint8_t buf[INJECT_BASIC_MAX]);
+
+/*
  * Field names that a guest may not bring to a host:port where its sandbox has
  * a credential, whichever rule matched.
  */

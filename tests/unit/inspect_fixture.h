@@ -98,9 +98,10 @@ struct fix {
 	uint64_t lease_id;
 	uint64_t lease_ms; /* how long each holds, 0: for ever */
 	size_t lease_count;
-	struct grants *grants; /* empty, and known, at first */
-	bool is_untold;        /* they come when somebody waits for them ... */
-	enum reason untold;    /* ... or this does */
+	struct grants *grants;         /* empty, and known, at first */
+	const char *grant_placeholder; /* of what is granted next; "" */
+	bool is_untold;     /* they come when somebody waits for them ... */
+	enum reason untold; /* ... or this does */
 
 	bool is_audit_full, is_audit_behind;
 	struct fix_record records[FIX_RECORDS_MAX];

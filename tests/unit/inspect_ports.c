@@ -205,6 +205,8 @@ fix_grant(struct fix *f, const char *host, uint16_t port, const char *names)
 			m.name_count++;
 			names += len;
 		}
+		(void)snprintf(m.placeholder, sizeof(m.placeholder), "%s",
+		    fix_current()->grant_placeholder);
 		message_grant_encode(&w, &m);
 		r = rd_init(buf, w.len);
 		assert_int_equal(grants_on_grant(f->grants, &r), 0);

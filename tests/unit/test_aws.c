@@ -249,7 +249,7 @@ was_signed(const char *request)
 	uint8_t key[DIGEST_BYTES], digest[DIGEST_BYTES];
 	struct http_request req;
 	struct sigv4 s;
-	char head[4096];
+	static char head[4096];
 	const char *host = strstr(request, "Host: 127.0.0.1:");
 	struct wr h = wr_init(head, sizeof(head));
 
@@ -298,7 +298,7 @@ a_session_is_asked_for_by_its_sandboxs_name(void **state)
 		    LATER),
 		NULL
 	};
-	struct issuer issuer;
+	static struct issuer issuer;
 	struct world *w = world_of(&issuer, script);
 	const struct answer *a = ask_free(w);
 
@@ -348,7 +348,7 @@ what_sts_does_not_give_is_not_lent(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const char *const script[] = { bad[i].answer, NULL };
-		struct issuer issuer;
+		static struct issuer issuer;
 		struct world *w = world_of(&issuer, script);
 		const struct answer *a = ask_free(w);
 

@@ -12,7 +12,8 @@
 
 #define POLICY                                                                 \
 	"[policy]\nversion = 1\n"                                              \
-	"[allow aws]\nhost = s3.example.org\ncredential = aws\n"
+	"[allow aws]\nhost = s3.example.org\ncredential = aws\n"               \
+	"[allow other]\nhost = other.example.org\n"
 
 #define PLACEHOLDER "AKIATAPWARDPLACEHOLD"
 #define KEY_ID "ASIAREALKEYREALKEY00"
@@ -819,6 +820,55 @@ a_presigned_url_is_signed_anew(void **state)
 	    "its AWS signature does not fit the placeholder's key");
 }
 
+/* --- a placeholder elsewhere --- */
+
+#define OTHER "Host: other.example.org\r\n"
+
+static const struct {
+	const char *claim, *request;
+	bool passes;
+} elsewhere[] = {
+	{ "in Authorization",
+	    "GET / HTTP/1.1\r\n" OTHER "Authorization: Bearer " PLACEHOLDER
+	    "\r\n\r\n",
+	    false },
+	/* base64 of "git:" and it */
+	{ "in a pair",
+	    "GET / HTTP/1.1\r\n" OTHER
+	    "Authorization: basic Z2l0OkFLSUFUQVBXQVJEUExBQ0VIT0xE\r\n\r\n",
+	    false },
+	{ "in another field",
+	    "GET / HTTP/1.1\r\n" OTHER "X-Key: a" PLACEHOLDER "b\r\n\r\n",
+	    false },
+	{ "in a path", "GET /" PLACEHOLDER " HTTP/1.1\r\n" OTHER "\r\n",
+	    false },
+	{ "in a query", "GET /?k=" PLACEHOLDER " HTTP/1.1\r\n" OTHER "\r\n",
+	    false },
+	{ "but for its last byte",
+	    "GET /?k=AKIATAPWARDPLACEHOL HTTP/1.1\r\n" OTHER "\r\n", true },
+};
+
+static void
+a_placeholder_goes_to_no_other_host(void **state)
+{
+	struct fix *f = *state;
+
+	f->grant_placeholder = PLACEHOLDER;
+	fix_grant(f, "s3.example.org", 443, "authorization");
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+		fix_open_tls(f, "other.example.org");
+		if (elsewhere[i].passes) {
+			(void)fix_ask(f, elsewhere[i].request);
+		} else {
+			peer_say(&f->guest, elsewhere[i].request);
+			was_refused(f, elsewhere[i].claim,
+			    "it holds the placeholder of a credential for "
+			    "another host");
+		}
+		again(f);
+	}
+}
+
 int
 main(void)
 {
@@ -837,6 +887,7 @@ main(void)
 		TEST(chunks_are_signed_one_by_one),
 		TEST(a_chunk_that_is_bent_ends_it),
 		TEST(a_presigned_url_is_signed_anew),
+		TEST(a_placeholder_goes_to_no_other_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,12 +72,14 @@ some_grants(void)
 		    .host_count = 2,
 		    .hosts = { "a.example.org", "b.example.org" },
 		    .name_count = 2,
-		    .names = { "x-one", "authorization" } },
+		    .names = { "x-one", "authorization" },
+		    .placeholder = "PLACEHOLDER-1" },
 		{ .port = 443,
 		    .host_count = 1,
 		    .hosts = { "b.example.org" },
 		    .name_count = 1,
-		    .names = { "x-two" } },
+		    .names = { "x-two" },
+		    .placeholder = "PLACEHOLDER-2" },
 		{ .port = 8443,
 		    .host_count = 1,
 		    .hosts = { "b.example.org" },
@@ -117,6 +119,41 @@ static const struct {
 	{ "a longer name is another", "a.example.org", 443, "x-one-more",
 	    false },
 };
+
+static const struct {
+	const char *claim, *host;
+	uint16_t port;
+	const char *text;
+	bool want;
+} places[] = {
+	{ "where it is for", "a.example.org", 443, "x PLACEHOLDER-1 y", false },
+	{ "its second host", "b.example.org", 443, "PLACEHOLDER-1", false },
+	{ "two for one host", "b.example.org", 443,
+	    "PLACEHOLDER-1PLACEHOLDER-2", false },
+	{ "of a credential for another host", "a.example.org", 443,
+	    "x PLACEHOLDER-2 y", true },
+	{ "beside one that may be there", "a.example.org", 443,
+	    "PLACEHOLDER-1, PLACEHOLDER-2", true },
+	{ "another port", "b.example.org", 8443, "PLACEHOLDER-1", true },
+	{ "a host without a credential", "c.example.org", 443, "PLACEHOLDER-1",
+	    true },
+	{ "part of one", "c.example.org", 443, "PLACEHOLDER-", false },
+	{ "in another case", "c.example.org", 443, "placeholder-1", false },
+	{ "nothing", "c.example.org", 443, "", false },
+};
+
+static void
+knows_where_a_placeholder_may_be(void **state)
+{
+	struct grants *g = some_grants();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (grants_misplaced(g, places[i].host, places[i].port,
+			span_of(places[i].text)) != places[i].want)
+			fail_msg("%s", places[i].claim);
+	grants_free(g);
+}
 
 static void
 knows_what_goes_where(void **state)
@@ -361,6 +398,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_what_goes_where),
+		cmocka_unit_test(knows_where_a_placeholder_may_be),
 		cmocka_unit_test(takes_a_set_over_when_it_is_whole),
 		cmocka_unit_test(takes_no_more_than_there_can_be),
 		TEST(row_108_a_grant_strips_though_no_rule_names_it),
