@@ -31,6 +31,7 @@ message_dial_encode(struct wr *w, const struct message_dial *m)
 	wr_str16(w, m->host);
 	wr_u16(w, m->port);
 	wr_u8(w, m->scheme);
+	field_bool_write(w, m->is_redirect);
 }
 
 int
@@ -41,6 +42,7 @@ message_dial_decode(struct rd *r, struct message_dial *ret)
 	field_host(r, m.host);
 	m.port = rd_u16(r);
 	m.scheme = field_enum(r, DIAL_SCHEME_COUNT);
+	m.is_redirect = field_bool(r);
 	if (m.port == 0)
 		rd_fail(r);
 	if (rd_ok(r))

@@ -17,6 +17,8 @@ struct message_dial {
 	char host[HOST_NAME_SIZE]; /* canonical */
 	uint16_t port;
 	uint8_t scheme; /* enum scheme: what the gate is going to speak */
+	/* A redirect that a guest follows: it is judged as such, too. */
+	bool is_redirect;
 };
 
 struct message_dialed {

@@ -223,6 +223,7 @@ lay_out(struct build *b, struct err *err)
 		[IMAGE_CREDENTIALS] = b->credentials.count,
 		[IMAGE_GIT] = b->git_rules,
 		[IMAGE_BUDGETS] = m->budgets.count,
+		[IMAGE_REDIRECTS] = m->redirects.count,
 	};
 	uint64_t at = IMAGE_HEADER_BYTES;
 
@@ -311,6 +312,21 @@ write_rules(const struct build *b)
 		if (r->is_git)
 			store32(at + 56, write_git(b, r, ++git_rules));
 		store32(at + 60, r->budget);
+	}
+}
+
+static void
+write_redirects(const struct build *b)
+{
+	for (size_t i = 0; i < b->m->redirects.count; i++) {
+		const struct image_redirect *r = vec_at(&b->m->redirects, i);
+		uint8_t *at =
+		    table(b, IMAGE_REDIRECTS) + i * IMAGE_REDIRECT_BYTES;
+
+		store32(at, r->rule);
+		store32(at + 4, r->name);
+		store32(at + 8, r->kind);
+		store32(at + 12, r->seconds);
 	}
 }
 
@@ -408,6 +424,7 @@ write_image(struct build *b)
 	write_tcp(b);
 	write_u32s(b, IMAGE_CREDENTIALS, &b->credentials, 0);
 	write_budgets(b);
+	write_redirects(b);
 	write_header(b);
 	return 0;
 }

@@ -94,6 +94,8 @@ write_request(struct wr *w, const struct atom *a, const char *methods)
 		wr_text(w, ", %2F as a slash");
 	if ((r->widen & WIDEN_WEBSOCKET) != 0)
 		wr_text(w, ", WebSockets too");
+	if ((r->widen & WIDEN_REDIRECT) != 0)
+		wr_text(w, ", redirects too");
 }
 
 static void

@@ -135,6 +135,41 @@ change_is_asked(const struct side *s, const struct atom *a, size_t *steps)
 	return false;
 }
 
+static size_t
+rule_number(const struct model *m, const struct model_rule *r)
+{
+	return (size_t)(r - model_rule_at(m, 0));
+}
+
+/* Each redirect of the atom's rule is one of the rule's, and no longer. */
+static bool
+gives_redirects(const struct model *m, const struct model_rule *r,
+    const struct atom *a)
+{
+	size_t want = rule_number(a->m, a->rule), have = rule_number(m, r);
+
+	for (size_t i = 0; i < a->m->redirects.count; i++) {
+		const struct image_redirect *x = vec_at(&a->m->redirects, i);
+		const struct model_host xh = { x->name, x->rule, x->kind };
+		bool is_given = x->rule != want;
+
+		for (size_t k = 0; k < m->redirects.count && !is_given; k++) {
+			const struct image_redirect *y =
+			    vec_at(&m->redirects, k);
+			const struct model_host yh = { y->name, y->rule,
+				y->kind };
+
+			is_given = y->rule == have &&
+			    x->seconds <= y->seconds &&
+			    cover_host((struct cover_host){ m, &yh },
+				(struct cover_host){ a->m, &xh });
+		}
+		if (!is_given)
+			return false;
+	}
+	return true;
+}
+
 /* Each right of the atom's rule that goes beyond a request is given, too. */
 static bool
 gives_rights(const struct model *m, const struct model_rule *r,
@@ -149,6 +184,8 @@ gives_rights(const struct model *m, const struct model_rule *r,
 		widen |= WIDEN_ENCODED_SLASH;
 	if (a->path == NULL)
 		widen |= WIDEN_ENCODED_SLASH;
+	if (!gives_redirects(m, r, a))
+		return false;
 	return r->action >= want->action && r->scheme == want->scheme &&
 	    (r->tls == want->tls || r->tls == TLS_MODE_PASSTHROUGH) &&
 	    (want->widen & ~widen) == 0 &&

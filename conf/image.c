@@ -28,6 +28,7 @@ const uint32_t image_item_bytes[IMAGE_TABLES] = {
 	[IMAGE_CREDENTIALS] = 4,
 	[IMAGE_GIT] = IMAGE_GIT_BYTES,
 	[IMAGE_BUDGETS] = IMAGE_BUDGET_BYTES,
+	[IMAGE_REDIRECTS] = IMAGE_REDIRECT_BYTES,
 };
 
 static uint32_t
@@ -131,6 +132,21 @@ image_budget(const struct policy *p, uint32_t i, struct image_budget *ret)
 	/* A rate is divided by, so it has a span, and one that cannot wrap. */
 	return ret->budget.rate_s <= BUDGET_RATE_S_MAX &&
 	    (ret->budget.rate == 0) == (ret->budget.rate_s == 0);
+}
+
+bool
+image_redirect(const struct policy *p, uint32_t i, struct image_redirect *ret)
+{
+	const uint8_t *at = item(p, IMAGE_REDIRECTS, i);
+
+	if (at == NULL || load32(at + 8) >= PATTERN_KINDS ||
+	    load32(at + 12) == 0 || load32(at + 12) > IMAGE_REDIRECT_S_MAX)
+		return false;
+	ret->rule = load32(at);
+	ret->name = load32(at + 4);
+	ret->kind = (enum pattern_kind)load32(at + 8);
+	ret->seconds = load32(at + 12);
+	return true;
 }
 
 static bool
@@ -304,6 +320,7 @@ load_tables(struct policy *p)
 	return p->tables[IMAGE_BUCKETS].count >= 2 &&
 	    p->tables[IMAGE_STRINGS].count >= 1 &&
 	    p->tables[IMAGE_BUDGETS].count <= BUDGETS_MAX &&
+	    p->tables[IMAGE_REDIRECTS].count <= IMAGE_REDIRECTS_MAX &&
 	    p->tables[IMAGE_TCP].count <= IMAGE_TCP_MAX;
 }
 

@@ -29,7 +29,7 @@
 #include "conf/siphash.h"
 
 #define IMAGE_MAGIC 0x0a4c4f5057504154ULL /* "TAPWPOL\n" */
-#define IMAGE_VERSION 2
+#define IMAGE_VERSION 3
 #define IMAGE_HEADER_BYTES 192
 
 #define IMAGE_BUCKET_MAX 32    /* entries of one bucket */
@@ -55,6 +55,7 @@ enum image_table {
 	IMAGE_CREDENTIALS, /* u32 string */
 	IMAGE_GIT,         /* struct image_git, IMAGE_GIT_BYTES each */
 	IMAGE_BUDGETS,     /* struct image_budget, IMAGE_BUDGET_BYTES each */
+	IMAGE_REDIRECTS, /* struct image_redirect, IMAGE_REDIRECT_BYTES each */
 	IMAGE_TABLES
 };
 
@@ -64,6 +65,9 @@ extern const uint32_t image_item_bytes[IMAGE_TABLES];
 #define IMAGE_ENTRY_BYTES 16
 #define IMAGE_GIT_BYTES 24
 #define IMAGE_BUDGET_BYTES 48
+#define IMAGE_REDIRECT_BYTES 16
+#define IMAGE_REDIRECTS_MAX 256 /* of one file: each is looked at */
+#define IMAGE_REDIRECT_S_MAX 3600
 
 /* Which names a pattern stands for. */
 enum pattern_kind {
@@ -135,6 +139,14 @@ struct image_budget {
 	struct budget budget;
 };
 
+/* "Answers to what rule allows may point there, for so long." */
+struct image_redirect {
+	uint32_t rule;
+	uint32_t name; /* string: canonical, without the stars */
+	enum pattern_kind kind;
+	uint32_t seconds;
+};
+
 /* The string at off; NULL when it does not end within IMAGE_STRING_SIZE. */
 const char *image_string(const struct policy *p, uint32_t off);
 /* Item i of a table of u32 or u16; IMAGE_NONE when there is none. */
@@ -144,6 +156,9 @@ uint32_t image_u16(const struct policy *p, enum image_table t, uint32_t i);
 bool image_tcp(const struct policy *p, uint32_t i, struct policy_tcp *ret);
 /* False when there is no such budget, or it is not sound. */
 bool image_budget(const struct policy *p, uint32_t i, struct image_budget *ret);
+/* False when there is no such redirect, or it is not sound. */
+bool image_redirect(const struct policy *p, uint32_t i,
+    struct image_redirect *ret);
 /* False when there is no such rule, or it is not sound. */
 bool image_rule(const struct policy *p, uint32_t id, struct image_rule *ret);
 /*

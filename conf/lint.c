@@ -178,7 +178,7 @@ gives_all(const struct model *m, const struct model_rule *by,
 	if (by->paths.count == 0)
 		widen |= WIDEN_ENCODED_SLASH;
 	/* what it counts, and when it ends, holds whatever else matches */
-	if (r->budget != 0)
+	if (r->budget != 0 || (r->widen & WIDEN_REDIRECT) != 0)
 		return false;
 	return !by->is_git && !r->is_git && by->action == r->action &&
 	    by->scheme == r->scheme && by->tls == r->tls &&

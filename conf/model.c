@@ -18,7 +18,8 @@ model_init(struct model *m)
 		.paths = VEC_OF(uint32_t),
 		.queries = VEC_OF(uint32_t),
 		.refs = VEC_OF(uint32_t),
-		.budgets = VEC_OF(struct image_budget) };
+		.budgets = VEC_OF(struct image_budget),
+		.redirects = VEC_OF(struct image_redirect) };
 	return vec_add(&m->strings, 1) != NULL ? 0 : -ENOMEM;
 }
 
@@ -35,6 +36,7 @@ model_done(struct model *m)
 	vec_done(&m->queries);
 	vec_done(&m->refs);
 	vec_done(&m->budgets);
+	vec_done(&m->redirects);
 }
 
 int

@@ -50,10 +50,11 @@ struct model {
 	struct vec paths;
 	struct vec queries;
 	struct vec refs;
-	struct vec budgets; /* struct image_budget */
-	uint32_t budget;    /* of the text as a whole, as a rule's */
-	uint32_t line;      /* of [policy] in the text */
-	uint32_t digest;    /* string */
+	struct vec budgets;   /* struct image_budget */
+	struct vec redirects; /* struct image_redirect */
+	uint32_t budget;      /* of the text as a whole, as a rule's */
+	uint32_t line;        /* of [policy] in the text */
+	uint32_t digest;      /* string */
 	bool is_ceiling;
 };
 

@@ -107,6 +107,8 @@ const char *parse_take_max_download(struct parse *p, struct span v,
 const char *parse_take_max_connections(struct parse *p, struct span v,
     uint32_t line);
 const char *parse_take_rate(struct parse *p, struct span v, uint32_t line);
+/* The same of `redirect` (parse_redirect.c). */
+const char *parse_take_redirect(struct parse *p, struct span v, uint32_t line);
 /* The rule whose section has ended (parse_rule.c). */
 void parse_finish_rule(struct parse *p);
 /* The [git] rule whose section has ended (parse_git.c). */

@@ -294,7 +294,7 @@ static const struct key_row rows[] = {
 	    take_encoded_slash },
 	[KEY_SAY] = { "say", IN_RULE | IN_GIT, false, take_say },
 	[KEY_WEBSOCKET] = { "websocket", IN_RULE, false, take_websocket },
-	[KEY_REDIRECT] = { "redirect", IN_RULE, false, NULL },
+	[KEY_REDIRECT] = { "redirect", IN_RULE, true, parse_take_redirect },
 	[KEY_UNTIL] = { "until", IN_BUDGET, false, parse_take_until },
 	[KEY_MAX_REQUESTS] = { "max-requests", IN_BUDGET, false,
 	    parse_take_max_requests },

@@ -59,6 +59,9 @@ check_deny(struct parse *p)
 		parse_refuse_if(p, budgets[i],
 		    "a deny rule lets nothing through that could be counted: "
 		    "remove it");
+	parse_refuse_if(p, KEY_REDIRECT,
+	    "a deny rule has no answer that could point anywhere: remove "
+	    "redirect");
 	parse_refuse_if(p, KEY_WEBSOCKET,
 	    "a deny rule denies a WebSocket with all else: remove websocket");
 }
@@ -91,9 +94,9 @@ static void
 check_uninspected(struct parse *p, const char *mode)
 {
 	static const enum parse_key keys[] = { KEY_METHOD, KEY_PATH, KEY_QUERY,
-		KEY_CREDENTIAL, KEY_WEBSOCKET };
+		KEY_CREDENTIAL, KEY_WEBSOCKET, KEY_REDIRECT };
 	static const char *const names[] = { "method", "path", "query",
-		"credential", "websocket" };
+		"credential", "websocket", "redirect" };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		uint32_t line = p->key_line[keys[i]];

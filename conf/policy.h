@@ -114,6 +114,24 @@ struct verdict policy_judge_push(const struct policy_pair *pair,
     const struct policy_request *req, const struct policy_command *cmd);
 
 /*
+ * For how many seconds the answer to a request that is allowed may let its
+ * guest follow a redirect to host (canonical); 0: it may not. The deciding
+ * rules of both files must say so, and the shorter time counts.
+ */
+uint32_t policy_redirect_s(const struct policy_pair *pair,
+    const struct policy_request *req, const char *host);
+/*
+ * As policy_judge_request() (req NULL: policy_judge_connect()), for somebody
+ * who holds a grant for the URL: what is denied is allowed if some rule of
+ * each file has a redirect there, in the name of that of the policy and
+ * without a credential. GET and HEAD of https on port 443 only. A deny rule,
+ * and a rule to be asked, stand against it. A dialler asks it of host and
+ * port alone, so a gate that makes grants up gets no further than patterns.
+ */
+struct verdict policy_judge_redirect(const struct policy_pair *pair,
+    const char *host, uint16_t port, const struct policy_request *req);
+
+/*
  * Does any rule of the policy (as narrowed by the ceiling) on host:port name
  * a credential? Then guest-supplied credential headers are stripped there,
  * whichever rule matches.

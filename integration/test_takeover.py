@@ -97,6 +97,9 @@ def _():
         got = taken.dial(host, port, scheme)
         assert got is not None, f"{host}:{port} {scheme} cost it the channel"
         assert got[0] and got[1] is None, f"{host}:{port} {scheme}: {got}"
+        # A grant that it makes up reaches what a `redirect` names: nothing.
+        got = taken.dial(host, port, scheme, redirect=True)
+        assert got[0] and got[1] is None, f"redirect to {host}:{port}: {got}"
     # Its own say is not needed: whom it asked for is in the log.
     w.audited(taken.s.name, event="connect", host="evil.example.com",
               verdict="deny", reason="no-rule")

@@ -119,11 +119,14 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 /* True when it was sent. */
 static bool
-ask(struct dial *d, const char *host, uint16_t port, enum scheme scheme)
+ask(struct dial *d, const char *host, uint16_t port, enum scheme scheme,
+    bool is_redirect)
 {
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr w = wr_init(buf, sizeof(buf));
-	struct message_dial m = { .port = port, .scheme = (uint8_t)scheme };
+	struct message_dial m = { .port = port,
+		.scheme = (uint8_t)scheme,
+		.is_redirect = is_redirect };
 	size_t len = strlen(host);
 
 	if (d->port->chan == NULL || len >= sizeof(m.host))
@@ -136,7 +139,7 @@ ask(struct dial *d, const char *host, uint16_t port, enum scheme scheme)
 
 struct dial *
 dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
-    dial_done *done, void *arg)
+    bool is_redirect, dial_done *done, void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));
 
@@ -148,7 +151,7 @@ dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
 	d->done = done;
 	d->arg = arg;
 	d->until_ms = clock_mono_ms() + g->limits.connect_timeout_ms;
-	if (ask(d, host, port, scheme))
+	if (ask(d, host, port, scheme, is_redirect))
 		TAILQ_INSERT_TAIL(&d->port->open, d, link);
 	else
 		fail_later(d, REASON_ORIGIN_UNREACHABLE);

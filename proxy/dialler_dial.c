@@ -52,8 +52,10 @@ static struct verdict
 judge(const struct dialler_dial *dial)
 {
 	const struct policy_pair pair = dialler_sandbox_pair(dial->sandbox);
-	struct verdict v =
-	    policy_judge_connect(&pair, dial->asked.host, dial->asked.port);
+	const struct message_dial *m = &dial->asked;
+	struct verdict v = m->is_redirect
+	    ? policy_judge_redirect(&pair, m->host, m->port, NULL)
+	    : policy_judge_connect(&pair, m->host, m->port);
 
 	if (v.action == ACTION_ALLOW &&
 	    v.scheme == (enum scheme)dial->asked.scheme)

@@ -347,7 +347,7 @@ begin(struct exchange *x, const struct http_request *req)
 		exchange_refuse_for(x, r, detail);
 		return;
 	}
-	v = exchange_judge(x);
+	v = exchange_judge_all(x, &x->is_redirect);
 	exchange_keep_verdict(x, &v);
 	r = check_verdict(x, &v);
 	if (r != REASON_NONE) {

@@ -114,6 +114,7 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 	h.is_early = !x->is_up_whole;
 	if (!exchange_meter_head(x, &h))
 		return;
+	exchange_note_redirect(x, res);
 	x->status = res->status;
 	x->has_answered = true;
 	x->ops->head(x->arg, &h);

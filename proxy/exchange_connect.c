@@ -38,7 +38,8 @@ key_of(const struct exchange *x)
 {
 	struct origin_key key = { .port = x->port,
 		.scheme = x->front.scheme,
-		.is_websocket = x->is_websocket };
+		.is_websocket = x->is_websocket,
+		.is_redirect = x->is_redirect };
 
 	memcpy(key.host, x->host, sizeof(key.host));
 	if (x->has_credential)

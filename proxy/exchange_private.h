@@ -13,6 +13,7 @@
 #include "proxy/lease.h"
 #include "proxy/meter.h"
 #include "proxy/pool.h"
+#include "proxy/redirect.h"
 #include "proxy/resign.h"
 #include "proxy/sieve.h"
 
@@ -82,8 +83,9 @@ struct exchange {
 	struct injection *injection; /* NULL before its lease came */
 	struct secret pair_line;     /* in place of injection->line, or empty */
 	struct origin *origin;
-	bool is_waiting; /* its origin is not connecting yet */
-	bool is_told;    /* that its origin speaks HTTP/1.1 */
+	bool is_waiting;  /* its origin is not connecting yet */
+	bool is_redirect; /* allowed by a grant alone */
+	bool is_told;     /* that its origin speaks HTTP/1.1 */
 	TAILQ_ENTRY(exchange) waiting;
 	char address[ADDRESS_TEXT_SIZE];
 
@@ -189,6 +191,15 @@ struct verdict exchange_judge(const struct exchange *x);
 /* As the policy is asked for this method. Borrows from x. */
 struct policy_request exchange_policy_request(const struct exchange *x,
     const char *method);
+/*
+ * As exchange_judge(), and what is denied may be the URL that an answer has
+ * granted: then *ret_is_redirect.
+ */
+struct verdict exchange_judge_all(const struct exchange *x,
+    bool *ret_is_redirect);
+/* Grants what the answer's Location points to, if the rule says so. */
+void exchange_note_redirect(const struct exchange *x,
+    const struct http_response *res);
 void exchange_keep_verdict(struct exchange *x, const struct verdict *v);
 
 /* Takes out what a new signature replaces: the old one, and dates. */

@@ -128,6 +128,55 @@ exchange_judge(const struct exchange *x)
 	return v;
 }
 
+/* It reads, carries nothing, and asks for what was granted to the byte. */
+static bool
+has_grant(const struct exchange *x)
+{
+	return x->as_method[0] == '\0' && x->framing == HTTP_FRAMING_NONE &&
+	    redirect_is_granted(x->gate, x->host, x->path, x->query,
+		x->has_query);
+}
+
+struct verdict
+exchange_judge_all(const struct exchange *x, bool *ret_is_redirect)
+{
+	struct verdict v = exchange_judge(x);
+	struct policy_request req = exchange_policy_request(x, x->method);
+
+	*ret_is_redirect = false;
+	if (v.action != ACTION_DENY || !has_grant(x))
+		return v;
+	v = policy_judge_redirect(&x->gate->pair, x->host, x->port, &req);
+	*ret_is_redirect = v.action == ACTION_ALLOW;
+	return v;
+}
+
+static bool
+is_redirect_status(unsigned int status)
+{
+	return (status >= 301 && status <= 303) || status == 307 ||
+	    status == 308;
+}
+
+void
+exchange_note_redirect(const struct exchange *x,
+    const struct http_response *res)
+{
+	const struct http_field *f =
+	    http_field_find(&res->fields, "location", 0);
+	struct policy_request req = exchange_policy_request(x, x->method);
+	struct redirect_target t;
+	uint32_t seconds;
+
+	if (!is_redirect_status(res->status) || f == NULL || x->is_redirect ||
+	    http_field_find(&res->fields, "location", 1) != NULL ||
+	    !redirect_read(f->value, &t))
+		return;
+	seconds = policy_redirect_s(&x->gate->pair, &req, t.authority.host);
+	if (seconds > 0)
+		redirect_grant(x->gate, &t, seconds);
+}
+
 void
 exchange_keep_verdict(struct exchange *x, const struct verdict *v)
 {
@@ -232,7 +281,8 @@ int
 exchange_write_head(struct exchange *x, const struct http_request *req)
 {
 	struct wr w = buf_write(&x->head, room_for(req));
-	bool strips =
+	/* Nor does a key of the guest's own follow a redirect. */
+	bool strips = x->is_redirect ||
 	    policy_has_credential_at(&x->gate->pair, x->host, x->port);
 	int rc;
 

@@ -21,6 +21,7 @@
 #include "proxy/listen.h"
 #include "proxy/meter.h"
 #include "proxy/pool.h"
+#include "proxy/redirect.h"
 #include "proxy/relay.h"
 #include "proxy/sntp.h"
 #include "proxy/synth.h"
@@ -63,6 +64,7 @@ gate_run_done(struct gate_run *r)
 	conns_done(g);
 	relays_free(g);
 	meters_free(g);
+	redirects_free(g);
 	pool_free(g);
 	tls_state_free(g);
 	dns_free(g);
@@ -144,6 +146,8 @@ make_parts(struct gate *g, const struct gate_start_fds *fds)
 		rc = dns_new(g);
 	if (rc == 0)
 		rc = meters_new(g, fds->counts);
+	if (rc == 0)
+		rc = redirects_new(g);
 	if (rc == 0)
 		rc = tls_state_new(g, fds->ca, fds->roots);
 	return rc;

@@ -30,6 +30,7 @@ struct synth;      /* proxy/synth.h: synthetic addresses */
 struct dns;        /* proxy/dns.h: answers to questions */
 struct relays;     /* proxy/relay.h: pipes, and who has been idle how long */
 struct conns;      /* proxy/conn.h: the list of all connections */
+struct redirects;  /* proxy/redirect.h: URLs that answers pointed to */
 struct meters;     /* proxy/meter.h: budgets and their counts */
 
 /*
@@ -69,6 +70,7 @@ struct gate {
 	struct dns *dns;
 	struct relays *relays;
 	struct meters *meters;
+	struct redirects *redirects;
 
 	struct conns *conns;
 	uint32_t conn_count; /* that are not closed */

@@ -83,7 +83,8 @@ tapward_library(tapward_inspect
 		tls_leaf.c
 		tls_origin.c
 		websocket_scan.c
-	LINK tapward_grants tapward_inject tapward_meter tapward_sieve
+	LINK tapward_grants tapward_inject tapward_meter tapward_redirect
+		tapward_sieve
 		tapward_sigv4
 		tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
@@ -120,7 +121,7 @@ endforeach()
 tapward_fuzz_target(scan LINK tapward_say)
 
 foreach(module blocks buf deny exchange exchange_budget exchange_ends exchange_sign grants h2_ends h2_floods
-		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool
+		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool redirect
 		smuggling tls trailers tunnel tunnel_ends tunnel_scan
 		websocket_scan)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
@@ -133,6 +134,7 @@ tapward_fuzz_target(exchange LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_guest LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_origin LINK tapward_inspect_fixture)
 tapward_fuzz_target(inject LINK tapward_inspect)
+tapward_fuzz_target(redirect LINK tapward_redirect)
 tapward_fuzz_target(deny LINK tapward_inspect PkgConfig::JANSSON)
 tapward_fuzz_target(tls_agree
 	LINK tapward_wire PkgConfig::SSL PkgConfig::CRYPTO)

@@ -299,7 +299,7 @@ origin_connect(struct origin *o, struct exchange *x)
 	o->revocations = pool_revocations(o->gate);
 	o->state = ORIGIN_DIAL;
 	o->dial = dial_start(o->gate, o->key.host, o->key.port, o->key.scheme,
-	    on_dialed, o);
+	    o->key.is_redirect, on_dialed, o);
 	if (o->dial == NULL)
 		return -ENOMEM;
 	o->is_connecting = true;

@@ -25,6 +25,7 @@ struct origin_key {
 	char credential[CREDENTIAL_NAME_SIZE]; /* "" without one */
 	/* For one WebSocket: HTTP/1.1 only, and never in the pool. */
 	bool is_websocket;
+	bool is_redirect; /* dialled by a grant (proxy/redirect.h) */
 };
 
 /* NULL when memory is short. Nothing is dialled yet. */

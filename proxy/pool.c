@@ -185,7 +185,7 @@ pool_key_is(const struct origin_key *a, const struct origin_key *b)
 {
 	return a->port == b->port && a->scheme == b->scheme &&
 	    a->is_websocket == b->is_websocket &&
-	    strcmp(a->host, b->host) == 0 &&
+	    a->is_redirect == b->is_redirect && strcmp(a->host, b->host) == 0 &&
 	    strcmp(a->credential, b->credential) == 0;
 }
 

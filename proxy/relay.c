@@ -262,8 +262,8 @@ relay_dial(struct conn *c, const struct verdict *v, struct meter_refusal *ret)
 	}
 	r->up.is_closing = c->is_closing;
 	r->dial = dial_start(c->gate, conn_host(c), c->port,
-	    c->front == CONN_FRONT_TCP ? SCHEME_TCP : SCHEME_HTTPS, on_dialed,
-	    r);
+	    c->front == CONN_FRONT_TCP ? SCHEME_TCP : SCHEME_HTTPS, false,
+	    on_dialed, r);
 	if (r->dial == NULL) {
 		meter_end(c->gate, &r->meter);
 		free(r);

@@ -36,9 +36,9 @@ def packet(kind, ident, body=b"", *, version=1, fds=0):
     return struct.pack(">BBHI", version, fds, number, ident) + body
 
 
-def dial_body(host, port, scheme):
+def dial_body(host, port, scheme, redirect=False):
     number = SCHEMES.index(scheme) if isinstance(scheme, str) else scheme
-    return str16(host) + struct.pack(">HB", port, number)
+    return str16(host) + struct.pack(">HBB", port, number, redirect)
 
 
 def lease_body(credential, host, port=443, scheme=0, method="GET", path="/",
@@ -154,10 +154,11 @@ class Taken:
             if number == TYPES[answer] and ident == self.ident:
                 return got[0][8:], got[1]
 
-    def dial(self, host, port, scheme):
+    def dial(self, host, port, scheme, redirect=False):
         """(reason, descriptor or None), or None: the channel ended."""
         got = self.question("dialler", "MSG_DIAL",
-                            dial_body(host, port, scheme), "MSG_DIALED")
+                            dial_body(host, port, scheme, redirect),
+                            "MSG_DIALED")
         if got is None:
             return None
         body, fds = got

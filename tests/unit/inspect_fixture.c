@@ -27,6 +27,7 @@
 #include "proxy/lease.h"
 #include "proxy/meter.h"
 #include "proxy/pool.h"
+#include "proxy/redirect.h"
 #include "proxy/roots.h"
 #include "proxy/tls.h"
 #include "proxy/x509_make.h"
@@ -387,6 +388,7 @@ fix_new(const char *policy_text)
 	load_policy(f, policy_text);
 	f->counts = counts_memfd();
 	assert_int_equal(meters_new(&f->gate, f->counts), 0);
+	assert_int_equal(redirects_new(&f->gate), 0);
 	make_tls(f);
 	assert_int_equal(pool_new(&f->gate), 0);
 	make_contexts(f);
@@ -409,6 +411,7 @@ fix_free(struct fix *f)
 {
 	fix_close(f);
 	pool_free(&f->gate);
+	redirects_free(&f->gate);
 	meters_free(&f->gate);
 	fd_close(&f->counts);
 	tls_state_free(&f->gate);

@@ -78,7 +78,8 @@ struct fix {
 	struct peer origins[FIX_ORIGINS_MAX];
 	size_t origin_count;
 	enum reason dial_refusal;
-	size_t dial_count; /* refused ones too */
+	size_t dial_count;        /* refused ones too */
+	bool is_redirect_dialled; /* the last */
 	enum fix_cert cert;
 	bool origin_is_h2;    /* what an origin chooses if it is offered */
 	const char *greeting; /* what one says at once; plain HTTP only */

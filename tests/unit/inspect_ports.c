@@ -155,13 +155,14 @@ on_dial(evutil_socket_t fd, short what, void *arg)
 
 struct dial *
 dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
-    dial_done *done, void *arg)
+    bool is_redirect, dial_done *done, void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));
 
 	(void)port;
 	assert_non_null(d);
 	fix_current()->dial_count++;
+	fix_current()->is_redirect_dialled = is_redirect;
 	(void)snprintf(d->host, sizeof(d->host), "%s", host);
 	d->scheme = scheme;
 	d->done = done;

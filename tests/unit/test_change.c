@@ -56,6 +56,13 @@ a_change_is_said_in_words(void **state)
 		    "a] new.ini:3\n" },
 		{ "a method now named", A, A GET, 0, 1,
 		    "closes every method of https://a.example.org" },
+		{ "a redirect", A, A "redirect = *.example.net 60s\n", 1, 0,
+		    "opens  every method of https://a.example.org, every path,"
+		    " redirects too  [allow a] new.ini:3\n" },
+		{ "a redirect for longer", A "redirect = *.example.net 60s\n",
+		    A "redirect = *.example.net 61s\n", 1, 0, "opens " },
+		{ "a redirect to less", A "redirect = **.example.net 60s\n",
+		    A "redirect = a.example.net 59s\n", 0, 1, "closes " },
 		{ "a path that is wider", A "path = /a/*\n", A "path = /a/**\n",
 		    1, 0,
 		    "opens  every method of https://a.example.org/a/**  " },

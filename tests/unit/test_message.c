@@ -53,7 +53,8 @@ reads_back_a_dial(void **state)
 {
 	const struct message_dial in = { .host = "registry.example.org",
 		.port = 443,
-		.scheme = 2 };
+		.scheme = 2,
+		.is_redirect = true };
 	struct message_dial out;
 	struct wr w = wr_init(buf, sizeof(buf));
 	struct rd r;
@@ -66,6 +67,7 @@ reads_back_a_dial(void **state)
 	assert_string_equal(out.host, in.host);
 	assert_int_equal(out.port, 443);
 	assert_int_equal(out.scheme, 2);
+	assert_true(out.is_redirect);
 }
 
 static void

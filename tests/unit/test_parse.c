@@ -85,9 +85,8 @@ keys_and_sections_are_known_or_refused(void **state)
 		{ "a single value twice",
 		    ALLOW "tls = inspect\ntls = inspect\n",
 		    "t.ini:6: tls is given twice (first on line 5)" },
-		{ "what is not enforced: redirect", ALLOW "redirect = yes\n",
-		    "t.ini:5: redirect is not supported" },
-		{ "... [ask]", ALLOW "[ask b]\nhost = b.example.org\n",
+		{ "what is not enforced: [ask]",
+		    ALLOW "[ask b]\nhost = b.example.org\n",
 		    "t.ini:5: [ask] is not supported" },
 	};
 
@@ -147,6 +146,41 @@ budgets_are_numbers_that_let_something_through(void **state)
 	assert_non_null(r->image);
 	assert_true(has_finding(r, "t.ini:5: warning: this time has come"));
 	drop(r);
+}
+
+static void
+redirects_name_a_host_and_a_time(void **state)
+{
+	static const struct row rows[] = {
+		{ "a wildcard, a name, a list",
+		    ALLOW "redirect = *.blob.example.net 60s, "
+			  "**.cdn.example.net 1h\n"
+			  "redirect = files.example.net 5m\n",
+		    NULL },
+		{ "no time", ALLOW "redirect = files.example.net\n",
+		    "t.ini:5: redirect = files.example.net: write a host" },
+		{ "no unit", ALLOW "redirect = files.example.net 60\n",
+		    "t.ini:5: redirect = files.example.net 60: a redirect is "
+		    "followed for 1s" },
+		{ "too long", ALLOW "redirect = files.example.net 2h\n",
+		    "t.ini:5: redirect = files.example.net 2h: a redirect" },
+		{ "nothing", ALLOW "redirect = files.example.net 0s\n",
+		    "t.ini:5: redirect = files.example.net 0s: a redirect" },
+		{ "a public suffix", ALLOW "redirect = *.com 60s\n",
+		    "t.ini:5: redirect = *.com 60s:" },
+		{ "an address", ALLOW "redirect = 192.0.2.1 60s\n",
+		    "t.ini:5: redirect = 192.0.2.1 60s:" },
+		{ "where nothing inside is seen",
+		    ALLOW "tls = passthrough\nredirect = b.example.org 60s\n",
+		    "t.ini:6: redirect on a passthrough host" },
+		{ "of a deny rule",
+		    POLICY_HEAD "[deny a]\nhost = a.example.org\n"
+				"redirect = b.example.org 60s\n",
+		    "t.ini:5: a deny rule has no answer" },
+	};
+
+	(void)state;
+	TRY(rows);
 }
 
 static void
@@ -343,6 +377,7 @@ main(void)
 		cmocka_unit_test(values_have_one_form),
 		cmocka_unit_test(
 		    budgets_are_numbers_that_let_something_through),
+		cmocka_unit_test(redirects_name_a_host_and_a_time),
 		cmocka_unit_test(so_many_rules_have_a_budget_and_no_more),
 	};
 

@@ -68,7 +68,7 @@ static struct dial *
 dial(struct fixture *f, struct outcome *o)
 {
 	*o = (struct outcome){ .fd = -1 };
-	return dial_start(&f->gate, "a.example.org", 443, SCHEME_HTTPS,
+	return dial_start(&f->gate, "a.example.org", 443, SCHEME_HTTPS, false,
 	    on_dialed, o);
 }
 
