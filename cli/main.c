@@ -74,6 +74,8 @@ static const struct cli_command commands[] = {
 	    "[NAME] [--follow] [--denied] [--json]"
 	    " | --verify [--file FILE] [--head HASH]",
 	    "what was decided", cmd_log },
+	{ "learn", "NAME", "a policy that lets through what it asked for",
+	    cmd_learn },
 	{ "status", "[--json]", "how the daemon is", cmd_status },
 };
 
