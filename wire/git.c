@@ -144,7 +144,9 @@ git_may_be_push(struct span path, struct span query)
 static bool
 is_ref_byte(uint8_t c)
 {
-	return c > ' ' && c < 0x7f && memchr("~^:?*[\\", c, 7) == NULL;
+	static const uint8_t barred[] = { '~', '^', ':', '?', '*', '[', '\\' };
+
+	return c > ' ' && c < 0x7f && memchr(barred, c, sizeof(barred)) == NULL;
 }
 
 static bool
