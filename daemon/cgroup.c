@@ -166,6 +166,34 @@ move_aside(const char *folder)
 			     "+memory +cpu +pids");
 }
 
+/*
+ * A group of version 2 that a unit of its own keeps for the machines: below
+ * the one that we are in, systemd could not start the next of us while one
+ * of them lives, since a group with controllers for others holds no process.
+ */
+static bool
+use_given(struct cgroup_host *h)
+{
+	const char *given = getenv("TAPWARD_MACHINES");
+	char *folder = h->parts[0];
+	size_t len;
+
+	if (given == NULL || !find_mount("cgroup2", "", folder))
+		return false;
+	len = strlen(folder);
+	if (strlen(given) >= CGROUP_PATH_SIZE - len)
+		return false;
+	memcpy(folder + len, given, strlen(given) + 1);
+	if (!has_controllers(folder) ||
+	    write_text(folder, "cgroup.subtree_control",
+		"+memory +cpu +pids") != 0)
+		return false;
+	h->version = 2;
+	h->part_count = 1;
+	h->has_io = write_text(folder, "cgroup.subtree_control", "+io") == 0;
+	return true;
+}
+
 static bool
 use_version_2(struct cgroup_host *h)
 {
@@ -209,7 +237,7 @@ void
 cgroup_host_init(struct cgroup_host *h, uid_t first, uid_t last)
 {
 	*h = (struct cgroup_host){ .uid_first = first, .uid_last = last };
-	if (!use_version_2(h) && !use_version_1(h)) {
+	if (!use_given(h) && !use_version_2(h) && !use_version_1(h)) {
 		h->part_count = 0;
 		log_warn("cgroup",
 		    "none with memory, cpu and pids: limits of virtual "
