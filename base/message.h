@@ -56,6 +56,8 @@ enum message_type {
 	MSG_BROKER_POLICY = 70,     /* fds: policy, [ceiling] */
 	MSG_BROKER_DETACH = 72,
 	MSG_BROKER_UPSTREAM = 74, /* fds: the host's CA bundle, PEM */
+	MSG_BROKER_RUN = 78,      /* broker -> supervisor; fds: stdin, stdout */
+	MSG_BROKER_RAN = 79,      /* (message_helper.h) */
 	MSG_BROKER_JOURNAL = 76,  /* fds: its two files, O_RDWR; no body */
 
 	/* gate -> broker (message_lease.h) */
@@ -63,6 +65,8 @@ enum message_type {
 	MSG_LEASE = 81, /* broker -> gate */
 	/* broker -> gate: forget what you hold of this credential */
 	MSG_LEASE_REVOKED = 82,
+	/* gate -> broker: an origin does not take it (message_lease.h) */
+	MSG_LEASE_REJECTED = 88,
 	/* broker -> gate: what the sandbox is granted, without a value */
 	MSG_GRANT = 84,
 	MSG_GRANTS_WHOLE = 86,

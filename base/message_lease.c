@@ -217,3 +217,17 @@ message_grants_whole_decode(struct rd *r, struct message_grants_whole *ret)
 	*ret = m;
 	return 0;
 }
+
+void
+message_lease_rejected_encode(struct wr *w,
+    const struct message_lease_rejected *m)
+{
+	wr_u64(w, m->lease_id);
+}
+
+int
+message_lease_rejected_decode(struct rd *r, struct message_lease_rejected *ret)
+{
+	ret->lease_id = rd_u64(r);
+	return field_result(r);
+}

@@ -105,6 +105,18 @@ struct message_grants_whole {
 	uint32_t count;
 };
 
+/*
+ * MSG_LEASE_REJECTED: an origin answered 401 to a request with this lease. The
+ * broker may drop the value; the gate is then told so as of any other.
+ */
+struct message_lease_rejected {
+	uint64_t lease_id;
+};
+
+void message_lease_rejected_encode(struct wr *w,
+    const struct message_lease_rejected *m);
+int message_lease_rejected_decode(struct rd *r,
+    struct message_lease_rejected *ret);
 void message_lease_request_encode(struct wr *w,
     const struct message_lease_request *m);
 int message_lease_request_decode(struct rd *r,

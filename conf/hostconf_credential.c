@@ -106,8 +106,8 @@ hostconf_take_value(struct hostconf_parse *p, struct span v)
 	const char *fault;
 
 	if (starts_with(v, "exec:"))
-		return "this version runs no helper programs: use file:, env: "
-		       "or credential:";
+		return "a helper program has a kind of its own: write "
+		       "`kind = exec` and `command = /PROGRAM`";
 	fault = hostconf_parse_source(v, &cr->source, &used);
 	if (fault != NULL)
 		return fault;

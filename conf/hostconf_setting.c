@@ -32,6 +32,7 @@ static const char *const kind_names[BROKER_KIND_COUNT] = {
 	[BROKER_KIND_AWS] = "aws",
 	[BROKER_KIND_OCI] = "oci",
 	[BROKER_KIND_GITHUB_APP] = "github-app",
+	[BROKER_KIND_EXEC] = "exec",
 };
 static_assert(BROKER_KIND_COUNT <= 32, "a bit for each kind");
 
@@ -160,10 +161,36 @@ check_access(struct span v)
 						: "`pull`, `push` or `delete`";
 }
 
+static const char *
+check_protocol(struct span v)
+{
+	return is_one_of(v, "raw json git docker cargo")
+	    ? NULL
+	    : "`raw`, `json`, `git`, `docker` or `cargo`";
+}
+
+static const char *
+check_command(struct span v)
+{
+	return check_text(v) == NULL && v.ptr[0] == '/'
+	    ? NULL
+	    : "an absolute path, and arguments that blanks part; there is no "
+	      "shell";
+}
+
+static const char *
+check_user(struct span v)
+{
+	return words_is_name(v) && !span_is(v, "root")
+	    ? NULL
+	    : "the name of a user that is not root";
+}
+
 #define OAUTH2 KIND_BIT(OAUTH2)
 #define AWS KIND_BIT(AWS)
 #define OCI KIND_BIT(OCI)
 #define GITHUB KIND_BIT(GITHUB_APP)
+#define EXEC KIND_BIT(EXEC)
 
 static const struct setting_row rows[] = {
 	{ "token-url", OAUTH2, OAUTH2, false, false, check_url,
@@ -184,7 +211,6 @@ static const struct setting_row rows[] = {
 	{ "resource", OAUTH2, 0, true, false, check_word, NULL },
 	{ "scope", OAUTH2, 0, true, false, check_word, NULL },
 	{ "revoke-url", OAUTH2, 0, false, false, check_url, NULL },
-	{ "default-ttl", OAUTH2, 0, false, false, check_seconds, NULL },
 	{ "region", AWS, AWS, true, false, check_scope_word,
 	    "region = eu-west-1: where requests may be signed for" },
 	{ "service", AWS, AWS, true, false, check_scope_word,
@@ -203,6 +229,14 @@ static const struct setting_row rows[] = {
 	{ "access", OCI, 0, false, false, check_access, NULL },
 	{ "cleartext", OAUTH2 | AWS | OCI | GITHUB, 0, false, false, check_yes,
 	    NULL },
+	{ "default-ttl", OAUTH2 | EXEC, 0, false, false, check_seconds, NULL },
+	{ "command", EXEC, EXEC, false, false, check_command,
+	    "command = /PROGRAM ARGUMENT ...: what says the secret" },
+	{ "protocol", EXEC, 0, false, false, check_protocol, NULL },
+	{ "run-as", EXEC, 0, false, false, check_user, NULL },
+	{ "json-key", EXEC, 0, false, false, check_text, NULL },
+	{ "expires-key", EXEC, 0, false, false, check_text, NULL },
+	{ "index-url", EXEC, 0, false, false, check_word, NULL },
 	{ "app-id", GITHUB, GITHUB, false, false, check_word,
 	    "app-id = NUMBER: which GitHub App it is" },
 	{ "installation", GITHUB, 0, false, false, check_word, NULL },

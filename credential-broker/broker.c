@@ -12,6 +12,7 @@
 #include "base/message_dialler.h"
 #include "base/message_done.h"
 #include "credential-broker/fetch.h"
+#include "credential-broker/helper.h"
 #include "credential-broker/journal.h"
 #include "credential-broker/lease.h"
 #include "credential-broker/revoker.h"
@@ -47,6 +48,16 @@ broker_new(struct event_base *base, struct broker **ret)
 	return 0;
 }
 
+static void
+forget_next(struct broker *b)
+{
+	credential_set_free(b->next);
+	b->next = NULL;
+	b->next_sent = 0;
+	b->next_is_faulty = false;
+	b->next_lacks_value = false;
+}
+
 void
 broker_free(struct broker *b)
 {
@@ -58,8 +69,10 @@ broker_free(struct broker *b)
 		next = LIST_NEXT(s, link);
 		sandbox_free(s);
 	}
-	broker_forget_next(b);
+	forget_next(b);
 	revoker_free(b->revoker);
+	while (!LIST_EMPTY(&b->helpers))
+		helper_cancel(LIST_FIRST(&b->helpers));
 	credential_set_free(b->set);
 	fetcher_free(b->fetcher);
 	journal_free(b->journal);
@@ -74,13 +87,11 @@ broker_is_configured(const struct broker *b)
 }
 
 void
-broker_forget_next(struct broker *b)
+broker_meet(struct broker *b, struct chan *supervisor)
 {
-	credential_set_free(b->next);
-	b->next = NULL;
-	b->next_sent = 0;
-	b->next_is_faulty = false;
-	b->next_lacks_value = false;
+	forget_next(b);
+	b->supervisor = supervisor;
+	helper_fail_all(b);
 }
 
 /* Answers an order; fault NULL: there is nothing to say of it. */
@@ -232,7 +243,7 @@ on_configured(struct chan *c, struct chan_msg *msg, void *arg)
 		rc = done(c, msg->id,
 		    b->next_is_faulty ? b->next_fault.text
 				      : "not all credentials came");
-		broker_forget_next(b);
+		forget_next(b);
 		return rc;
 	}
 	if (fresh == NULL)
@@ -240,7 +251,7 @@ on_configured(struct chan *c, struct chan_msg *msg, void *arg)
 	if (fresh == NULL)
 		return done_os(c, msg->id, -ENOMEM, "credentials");
 	b->next = NULL;
-	broker_forget_next(b);
+	forget_next(b);
 	b->lease_max_s = m.lease_max_s;
 	take_over(b, fresh);
 	revoker_sweep(b);
@@ -366,6 +377,7 @@ broker_has_left(const struct broker *b)
 }
 
 const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
+	{ MSG_BROKER_RAN, MESSAGE_SMALL_BYTES, 0, 0, helper_on_ran },
 	{ MSG_BROKER_JOURNAL, MESSAGE_SMALL_BYTES, JOURNAL_FILES, JOURNAL_FILES,
 	    on_journal },
 	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 1, 1, on_upstream },

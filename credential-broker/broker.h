@@ -41,6 +41,8 @@ struct broker {
 	bool is_leaving;         /* nothing is minted any more */
 	struct journal *journal; /* never NULL; may have no files yet */
 	LIST_HEAD(sandboxes, sandbox) sandboxes;
+	struct chan *supervisor; /* borrowed; NULL while there is none */
+	LIST_HEAD(helpers, helper) helpers; /* helper.h */
 };
 
 /* Before the process is sealed. 0 or -errno. */
@@ -48,8 +50,11 @@ int broker_new(struct event_base *base, struct broker **ret);
 void broker_free(struct broker *b); /* NULL is fine */
 /* A whole set is in force, if only an empty one. */
 bool broker_is_configured(const struct broker *b);
-/* A supervisor is there (again): what another one was sending is dropped. */
-void broker_forget_next(struct broker *b);
+/*
+ * A supervisor is there (again), or gone (NULL): what another one was sending
+ * is dropped, and helpers that it was to run have failed.
+ */
+void broker_meet(struct broker *b, struct chan *supervisor);
 
 /* What the supervisor may send; the handlers' argument is the broker. */
 /*
@@ -59,7 +64,7 @@ void broker_forget_next(struct broker *b);
 void broker_leave(struct broker *b);
 bool broker_has_left(const struct broker *b);
 
-#define BROKER_RULE_COUNT 7
+#define BROKER_RULE_COUNT 8
 extern const struct chan_rule broker_rules[BROKER_RULE_COUNT];
 
 #endif

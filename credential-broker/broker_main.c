@@ -25,6 +25,7 @@ static const struct confine_call calls[] = {
 	{ "getsockname", "libcurl: the two ends of a connection" },
 	{ "getpeername", "libcurl: the two ends of a connection" },
 	{ "poll", "libcurl: is a connection that it kept alive still?" },
+	{ "pipe2", "helper programs" },
 	{ "fdatasync", "the journal" },
 	{ "ftruncate", "the journal" },
 };
@@ -56,8 +57,7 @@ on_supervisor(struct child *c, bool adopted, void *arg)
 {
 	struct broker *b = arg;
 
-	(void)c;
-	broker_forget_next(b);
+	broker_meet(b, c->supervisor);
 	log_info(AREA, "supervisor=%s", adopted ? "back" : "there");
 }
 
@@ -66,7 +66,7 @@ static void
 on_supervisor_gone(struct child *c, void *arg)
 {
 	(void)c;
-	broker_forget_next(arg);
+	broker_meet(arg, NULL);
 }
 
 static const struct child_spec spec = {

@@ -16,6 +16,7 @@ static const struct kind *const kinds[] = {
 	[BROKER_KIND_AWS] = &kind_aws,
 	[BROKER_KIND_OCI] = &kind_oci,
 	[BROKER_KIND_GITHUB_APP] = &kind_github_app,
+	[BROKER_KIND_EXEC] = &kind_exec,
 };
 static_assert(sizeof(kinds) / sizeof(kinds[0]) == BROKER_KIND_COUNT,
     "each kind has a row");

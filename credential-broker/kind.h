@@ -163,6 +163,7 @@ extern const struct kind kind_oauth2;
 extern const struct kind kind_aws;
 extern const struct kind kind_oci;
 extern const struct kind kind_github_app;
+extern const struct kind kind_exec;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no

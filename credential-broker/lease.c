@@ -478,3 +478,19 @@ lease_revoke(struct sandbox *s, const char *credential)
 	/* Without one, too: see lease.h. */
 	tell_revoked(s, credential);
 }
+
+void
+lease_reject(struct sandbox *s, uint64_t lease_id)
+{
+	char credential[CREDENTIAL_NAME_SIZE];
+	const struct lease *l;
+
+	LIST_FOREACH(l, &s->leases, link)
+	if (l->id == lease_id)
+		break;
+	if (l == NULL || l->token == 0 || !token_reject(s, l->token))
+		return;
+	/* l is among those that end. */
+	memcpy(credential, l->credential, sizeof(credential));
+	lease_revoke(s, credential);
+}

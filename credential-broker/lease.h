@@ -15,6 +15,13 @@
 void lease_request(struct sandbox *s, uint32_t id,
     const struct message_lease_request *req);
 /*
+ * An origin answered 401 to the lease of this number. Its value is dropped, at
+ * most once in TOKEN_REJECT_MS, and the gate forgets it; a value that cannot be
+ * minted anew stays. The request itself is not sent again: the guest has its
+ * 401, and whoever asks next gets another value.
+ */
+void lease_reject(struct sandbox *s, uint64_t lease_id);
+/*
  * Ends leases of the credential, NULL: all. Each is written down as revoked,
  * and the gate is told to forget, and to end what one has opened: a WebSocket
  * lives longer than its lease.

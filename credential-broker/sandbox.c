@@ -142,7 +142,20 @@ tell_grants(struct sandbox *s)
 	(void)chan_send(s->gate, MSG_GRANTS_WHOLE, 0, &w, NULL, 0);
 }
 
+static int
+on_lease_rejected(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct message_lease_rejected m;
+	int rc = message_lease_rejected_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc == 0)
+		lease_reject(arg, m.lease_id);
+	return rc;
+}
+
 static const struct chan_rule gate_rules[] = {
+	{ MSG_LEASE_REJECTED, MESSAGE_SMALL_BYTES, 0, 0, on_lease_rejected },
 	{ MSG_LEASE_REQUEST, LEASE_REQUEST_BODY_MAX_BYTES, 0, 0,
 	    on_lease_request },
 };

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_broker.h"
+#include "daemon/helper.h"
 #include "daemon/jobs.h"
 #include "daemon/link_dialler.h"
 #include "daemon/supervisor.h"
@@ -276,6 +277,8 @@ send_journal(struct supervisor *sv)
 static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_BROKER_DONE, MESSAGE_SMALL_BYTES, 0, 0, service_on_done },
+	{ MSG_BROKER_RUN, MESSAGE_SMALL_BYTES, HELPER_FDS, HELPER_FDS,
+	    helper_on_run },
 };
 
 static void
@@ -287,6 +290,13 @@ on_up(struct service *s)
 	jobs_on_service_up(s, WIRES_BROKER);
 }
 
+static void
+on_down(struct service *s)
+{
+	helper_end_all();
+	jobs_on_service_down(s);
+}
+
 const struct service_spec link_broker_spec = {
 	.role = "broker",
 	.program = "tapward-broker",
@@ -296,5 +306,5 @@ const struct service_spec link_broker_spec = {
 	.rules = rules,
 	.rule_count = sizeof(rules) / sizeof(rules[0]),
 	.on_up = on_up,
-	.on_down = jobs_on_service_down,
+	.on_down = on_down,
 };

@@ -16,6 +16,7 @@ enum uid_role {
 	UID_API,
 	UID_COMPILE,
 	UID_CA,
+	UID_HELPER,     /* programs of `kind = exec` that name no user */
 	UID_ROLES = 16, /* room for more; gates take from here on */
 };
 

@@ -3,6 +3,7 @@
  * its ends. What it is searched for is in exchange_search.c.
  */
 #include "proxy/exchange_private.h"
+#include "proxy/lease.h"
 
 #include "wire/token.h"
 
@@ -117,6 +118,9 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 	exchange_note_redirect(x, res);
 	x->status = res->status;
 	x->has_answered = true;
+	/* RFC 9110 15.5.2: the credential was not taken. */
+	if (res->status == 401 && x->has_credential && x->injection != NULL)
+		lease_rejected(x->gate, x->injection->lease.lease_id);
 	x->ops->head(x->arg, &h);
 }
 

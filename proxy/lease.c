@@ -321,6 +321,21 @@ lease_await_grants(struct gate *g, lease_done *done, void *arg)
 }
 
 void
+lease_rejected(struct gate *g, uint64_t lease_id)
+{
+	const struct message_lease_rejected m = { .lease_id = lease_id };
+	struct lease_port *p = g->broker;
+	uint8_t buf[16];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (p == NULL || p->chan == NULL)
+		return;
+	message_lease_rejected_encode(&w, &m);
+	/* A channel that breaks ends all leases anyhow. */
+	(void)chan_send(p->chan, MSG_LEASE_REJECTED, 0, &w, NULL, 0);
+}
+
+void
 lease_cancel(struct lease_wait *w)
 {
 	if (w == NULL)

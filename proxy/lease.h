@@ -49,6 +49,8 @@ const struct grants *lease_grants(const struct gate *g);
  */
 struct lease_wait *lease_await_grants(struct gate *g, lease_done *done,
     void *arg);
+/* An origin answered 401 to a request with this lease: the broker is told. */
+void lease_rejected(struct gate *g, uint64_t lease_id);
 /* Wipes every lease held: a reload, a revocation. */
 void lease_forget_all(struct gate *g);
 

@@ -19,6 +19,7 @@
 #include "base/message_dialler.h"
 #include "base/message_done.h"
 #include "base/message_gate.h"
+#include "base/message_helper.h"
 #include "base/message_lease.h"
 #include "base/message_recorder.h"
 #include "base/message_vm.h"
@@ -79,6 +80,9 @@ AGAIN(api_event)
 AGAIN(vm_spec)
 AGAIN(vm_state)
 AGAIN(vm_record)
+AGAIN(lease_rejected)
+AGAIN(helper_run)
+AGAIN(helper_ran)
 
 static bool
 again_lease(struct rd *r, struct wr *w)
@@ -199,6 +203,9 @@ static again *const kinds[] = {
 	again_vm_spec,
 	again_vm_state,
 	again_vm_record,
+	again_lease_rejected,
+	again_helper_run,
+	again_helper_ran,
 };
 
 int

@@ -63,6 +63,7 @@ struct answer {
 	char strip_response[LEASE_FIELD_NAME_SIZE]; /* the first */
 	bool keeps_set_cookie;
 	char detail[LEASE_DETAIL_SIZE];
+	char user[LEASE_USER_SIZE];
 	char value[512];
 };
 
@@ -97,6 +98,7 @@ struct world {
 	bool asks_websocket; /* request() says that it opens one */
 	const char *asks_region, *asks_service; /* and is signed for; or NULL */
 	int fds_before;
+	int (*run)(struct chan *c, struct chan_msg *msg, void *arg);
 };
 
 static inline void
@@ -157,6 +159,7 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 	memcpy(a->strip_response, m.strip_response[0],
 	    sizeof(a->strip_response));
 	memcpy(a->detail, m.detail, sizeof(a->detail));
+	memcpy(a->user, m.user, sizeof(a->user));
 	assert_true(m.value.len < sizeof(a->value));
 	if (m.value.len > 0)
 		memcpy(a->value, m.value.ptr, m.value.len);
@@ -245,9 +248,20 @@ on_hello(struct chan *c, struct chan_msg *msg, void *arg)
 	return message_hello_decode(&msg->body, &hello);
 }
 
+/* What runs helpers in place of a supervisor; a test's own. */
+static inline int
+on_run(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct world *w = arg;
+
+	assert_non_null(w->run);
+	return w->run(c, msg, arg);
+}
+
 static const struct chan_rule supervisor_rules[] = {
 	{ MSG_HELLO, MESSAGE_SMALL_BYTES, 0, 0, on_hello },
 	{ MSG_BROKER_DONE, MESSAGE_SMALL_BYTES, 0, 0, on_done },
+	{ MSG_BROKER_RUN, MESSAGE_SMALL_BYTES, 2, 2, on_run },
 };
 static const struct chan_rule gate_rules[] = {
 	{ MSG_LEASE, LEASE_BODY_MAX_BYTES, 0, 0, on_lease },
@@ -462,7 +476,7 @@ world_new_bare(int *ret_fd)
 	assert_non_null(w->base);
 	assert_int_equal(chan_pair(pair), 0);
 	w->supervisor =
-	    chan_new(w->base, pair[0], supervisor_rules, 2, on_end, w);
+	    chan_new(w->base, pair[0], supervisor_rules, 3, on_end, w);
 	*ret_fd = pair[1];
 	return w;
 }
@@ -477,6 +491,7 @@ world_new(void)
 	assert_int_equal(broker_new(w->base, &w->broker), 0);
 	w->broker_end = chan_new(w->base, fd, broker_rules, BROKER_RULE_COUNT,
 	    on_end, w->broker);
+	broker_meet(w->broker, w->broker_end);
 	return w;
 }
 

@@ -97,7 +97,8 @@ struct fix {
 	bool keeps_set_cookie;
 	const char *secret;
 	uint64_t lease_id;
-	uint64_t lease_ms; /* how long each holds, 0: for ever */
+	unsigned int rejected_count; /* leases that the broker heard of */
+	uint64_t lease_ms;           /* how long each holds, 0: for ever */
 	size_t lease_count;
 	struct grants *grants;         /* empty, and known, at first */
 	const char *grant_placeholder; /* of what is granted next; "" */

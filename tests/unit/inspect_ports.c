@@ -218,6 +218,14 @@ fix_grant(struct fix *f, const char *host, uint16_t port, const char *names)
 	assert_int_equal(grants_on_whole(f->grants, &r), 0);
 }
 
+void
+lease_rejected(struct gate *g, uint64_t lease_id)
+{
+	(void)g;
+	assert_int_equal(lease_id, fix_current()->lease_id);
+	fix_current()->rejected_count++;
+}
+
 const char *
 lease_detail(const struct gate *g)
 {

@@ -339,7 +339,7 @@ a_credential_is_bound_and_granted(void **state)
 		{ "the secret itself", "value = npm_s3cr3t\n",
 		    "h.ini:4: value = npm_s3cr3t: say where" },
 		{ "a helper", "value = exec:/bin/true\n",
-		    "h.ini:4: value = exec:/bin/true: this version runs no" },
+		    "h.ini:4: value = exec:/bin/true: a helper program has" },
 		{ "a relative file", "value = file:npm\n",
 		    "h.ini:4: value = file:npm: file: is followed by" },
 		{ "a variable that is none", "value = env:A B\n",

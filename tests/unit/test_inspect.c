@@ -216,6 +216,27 @@ a_placeholder_inside_basic_is_replaced(void **state)
 	    "Z2l0OnMzY3IzdC1jYW5hcnktMDEyMzQ1Njc4OWFiY2RlZg==\r\n"));
 }
 
+/* The broker hears which lease an origin did not take, the guest sees why. */
+static void
+a_401_is_told_to_the_broker(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, "HTTP/1.1 403 Forbidden\r\nContent-Length: 1\r\n\r\nx");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 403 "));
+	assert_int_equal(f->rejected_count, 0);
+	peer_clear(&f->guest);
+	peer_clear(o);
+	peer_say(&f->guest, KEY_GET);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	peer_say(o, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 1\r\n\r\nx");
+	fix_until(f, peer_has(&f->guest, "HTTP/1.1 401 "));
+	assert_int_equal(f->rejected_count, 1);
+}
+
 static void
 a_lease_that_is_refused_refuses_the_request(void **state)
 {
@@ -546,6 +567,7 @@ main(void)
 		    what_the_lease_strips_goes_and_its_own_field_is_overwritten),
 		TEST(row_54_connection_cannot_take_the_credential_away),
 		TEST(a_placeholder_inside_basic_is_replaced),
+		TEST(a_401_is_told_to_the_broker),
 		TEST(a_lease_that_is_refused_refuses_the_request),
 		TEST(a_lease_that_comes_late_is_used),
 		TEST(a_guest_that_goes_while_the_broker_thinks_leaves_nothing),

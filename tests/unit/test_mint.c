@@ -337,6 +337,56 @@ another_definition_ends_what_the_one_before_minted(void **state)
 	world_end(w, &issuer);
 }
 
+static void
+reject(struct world *w, uint64_t lease_id)
+{
+	const struct message_lease_rejected m = { .lease_id = lease_id };
+	uint8_t buf[16];
+	struct wr body = wr_init(buf, sizeof(buf));
+
+	message_lease_rejected_encode(&body, &m);
+	assert_int_equal(chan_send(w->gate, MSG_LEASE_REJECTED, 0, &body, NULL,
+			     0),
+	    0);
+}
+
+/* An origin's 401: once in a while, and of the value that it was sent only. */
+static void
+mints_anew_what_an_origin_does_not_take(void **state)
+{
+	static const char *const script[] = { TOKEN("token-number-one", "600"),
+		"HTTP/1.1 200 OK\r\n\r\n", TOKEN("token-number-two", "600"),
+		NULL };
+	struct issuer issuer;
+	struct world *w = world_of(&issuer, script);
+	const struct answer *a = ask_free(w);
+	const uint64_t first = a->lease_id;
+	unsigned int revoked = w->revoked_count;
+
+	(void)state;
+	assert_string_equal(a->value, "token-number-one");
+	reject(w, first + 1);
+	assert_string_equal(ask_free(w)->value, "token-number-one");
+	reject(w, first);
+	wait_for_count(w, &w->revoked_count, revoked + 1);
+	assert_string_equal(w->revoked, "free");
+	wait_for_count(w, &issuer.count, 2);
+	assert_non_null(strstr(issuer.last, "token=token-number-one"));
+	a = ask_free(w);
+	assert_string_equal(a->value, "token-number-two");
+	/* Of the one before, and too soon: nothing happens. */
+	revoked = w->revoked_count;
+	reject(w, first);
+	reject(w, a->lease_id);
+	assert_string_equal(ask_free(w)->value, "token-number-two");
+	assert_int_equal(w->revoked_count, revoked);
+	assert_int_equal(issuer.count, 3);
+	while (recorded(w, "invalidate fp=") == 0)
+		turn(w);
+	assert_int_equal(recorded(w, "invalidate"), 1);
+	world_end(w, &issuer);
+}
+
 #define ROTATED(value, refresh)                                                \
 	JSON "{\"access_token\":\"" value "\",\"token_type\":\"Bearer\","      \
 	     "\"expires_in\":600,\"refresh_token\":\"" refresh "\"}"
@@ -420,6 +470,7 @@ main(void)
 		cmocka_unit_test(serves_until_the_end_and_never_after),
 		cmocka_unit_test(a_sandbox_has_a_budget_of_mints),
 		cmocka_unit_test(gives_back_at_the_end_of_the_sandbox),
+		cmocka_unit_test(mints_anew_what_an_origin_does_not_take),
 		cmocka_unit_test(follows_refresh_tokens_through_restarts),
 		cmocka_unit_test(
 		    another_definition_ends_what_the_one_before_minted),
