@@ -32,6 +32,7 @@ enum message_type {
 	MSG_GATE_ROOTS = 24, /* fds: CA bundle */
 	MSG_GATE_STATUS = 26,
 	MSG_GATE_STATUS_ANSWER = 27,
+	MSG_GATE_STOP = 29, /* no body: it records what is open, and ends */
 	/* gate -> supervisor on adoption: its sockets come back */
 	MSG_GATE_SOCKETS = 28,
 

@@ -84,7 +84,7 @@ static const struct reason_row rows[] = {
 	[REASON_POLICY_RELOADED] = { "policy-reloaded",
 	    "a new policy has ended this connection", 503 },
 	[REASON_GATE_RESTART] = { "gate-restart",
-	    "the sandbox's gate was replaced", 503 },
+	    "the sandbox's gate has ended", 503 },
 	[REASON_AUDIT_UNAVAILABLE] = { "audit-unavailable",
 	    "the audit log cannot be written", 503 },
 	[REASON_PACKET_ETHERTYPE] = { "packet-ethertype",

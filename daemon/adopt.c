@@ -265,6 +265,6 @@ adopt_all(struct supervisor *sv)
 	(void)files_each(path, look_at, sv);
 	sweep_peers(sv);
 	sweep_disks(sv);
-	cgroup_host_sweep(&sv->cgroups);
+	sweep_cgroups(sv);
 	link_ca_sweep(sv);
 }

@@ -27,7 +27,7 @@ connect_gate_undo(void *arg)
 {
 	struct sandbox *s = arg;
 
-	gate_free(s->gate);
+	gate_retire(s->gate);
 	s->gate = NULL;
 	s->state.gate_pid = 0;
 }

@@ -2,16 +2,21 @@
 #include "daemon/gate.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "daemon/supervisor.h"
 
 struct gate {
+	LIST_ENTRY(gate) entry; /* of those that were retired */
+	struct event *late;     /* the same */
+	bool is_stopped;
 	struct supervisor *sv;
 	struct proc *proc;
 	const struct gate_owner *owner;
@@ -266,6 +271,125 @@ gate_free(struct gate *g)
 	(void)unlink(g->peer);
 	uids_give_back(&g->sv->uids, g->uid);
 	free(g);
+}
+
+void
+gate_stop(struct gate *g)
+{
+	if (gate_is_ready(g))
+		g->is_stopped =
+		    proc_send(g->proc, MSG_GATE_STOP, 0, NULL, NULL, 0) == 0;
+}
+
+static void
+free_retired(struct gate *g)
+{
+	LIST_REMOVE(g, entry);
+	event_free(g->late);
+	gate_free(g);
+}
+
+/* What it still says is nobody's business. */
+static void
+on_retired_hello(const struct message_hello *hello, void *arg)
+{
+	(void)hello;
+	(void)arg;
+}
+
+static void
+on_retired_started(void *arg)
+{
+	(void)arg;
+}
+
+static void
+on_retired_policy(const char *digest, void *arg)
+{
+	(void)digest;
+	(void)arg;
+}
+
+static void
+on_retired_sockets(int fds[GATE_SOCKET_COUNT], void *arg)
+{
+	(void)fds;
+	(void)arg;
+}
+
+static void
+on_retired_gone(void *arg)
+{
+	free_retired(arg);
+}
+
+static const struct gate_owner retired_owner = {
+	.on_hello = on_retired_hello,
+	.on_started = on_retired_started,
+	.on_policy = on_retired_policy,
+	.on_sockets = on_retired_sockets,
+	.on_gone = on_retired_gone,
+};
+
+static void
+on_retired_late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	log_warn("gate", "pid=%d does not end by itself", (int)gate_pid(arg));
+	free_retired(arg);
+}
+
+/*
+ * Its socket gets the name of a gate that serves nobody, which the next
+ * supervisor ends if this one does not.
+ */
+static bool
+rename_retired(struct gate *g)
+{
+	char path[SUPERVISOR_PATH_SIZE];
+
+	supervisor_run_path(g->sv, path, "peer/g.%u", g->uid);
+	if (rename(g->peer, path) == -1)
+		return false;
+	memcpy(g->peer, path, sizeof(g->peer));
+	return true;
+}
+
+void
+gate_retire(struct gate *g)
+{
+	const struct timeval tv = { 0, GATE_STOP_MS * 1000L };
+
+	if (g == NULL || !g->is_stopped || !rename_retired(g)) {
+		gate_free(g);
+		return;
+	}
+	g->late = evtimer_new(g->sv->base, on_retired_late, g);
+	if (g->late == NULL || event_add(g->late, &tv) == -1) {
+		if (g->late != NULL)
+			event_free(g->late);
+		gate_free(g);
+		return;
+	}
+	gate_set_owner(g, &retired_owner, g);
+	LIST_INSERT_HEAD(&g->sv->retired_gates, g, entry);
+}
+
+void
+gates_end_retired(struct supervisor *sv)
+{
+	struct gate *g;
+	int left_ms = GATE_STOP_MS;
+
+	while ((g = LIST_FIRST(&sv->retired_gates)) != NULL) {
+		const uint64_t began = clock_mono_ms();
+
+		proc_await(g->proc, left_ms);
+		left_ms -= (int)(clock_mono_ms() - began);
+		left_ms = left_ms < 0 ? 0 : left_ms;
+		free_retired(g);
+	}
 }
 
 void

@@ -14,6 +14,9 @@
 struct supervisor;
 struct gate;
 
+/* To close what is open takes milliseconds; one that was taken over stays. */
+#define GATE_STOP_MS 500
+
 struct gate_owner {
 	/* It waits for MSG_GATE_START, or, taken up, says what it serves. */
 	void (*on_hello)(const struct message_hello *hello, void *arg);
@@ -43,6 +46,18 @@ int gate_name(struct gate *g, const char *sandbox);
 void gate_kill(struct gate *g);
 /* Ends it, without on_gone; its uid and socket go. NULL is fine. */
 void gate_free(struct gate *g);
+/*
+ * Tells one that serves to record what is open, and to end. It is the caller's
+ * until gate_retire().
+ */
+void gate_stop(struct gate *g);
+/*
+ * As gate_free(), but one that was stopped has GATE_STOP_MS to end by itself;
+ * its name is free at once. NULL is fine.
+ */
+void gate_retire(struct gate *g);
+/* Waits for those that were retired, as long as they have left. */
+void gates_end_retired(struct supervisor *sv);
 /* Frees it and lets the process run. */
 void gate_leave(struct gate *g);
 

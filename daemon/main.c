@@ -25,6 +25,7 @@
 #include "daemon/notify.h"
 #include "daemon/startup.h"
 #include "daemon/supervisor.h"
+#include "daemon/sweep.h"
 #include "daemon/watchdog.h"
 
 #define CONFIG_PATH "/etc/tapward/tapward.ini"
@@ -251,7 +252,9 @@ end_parts(struct supervisor *sv)
 	notify_stopping();
 	watchdog_stop(sv);
 	host_watch_stop(sv);
+	sweep_cgroups_end(sv);
 	end_sandboxes(sv);
+	gates_end_retired(sv);
 	pool_done(&sv->pool);
 	compiler_done(&sv->compiler);
 	for (size_t i = SERVICE_COUNT; i > 0; i--)

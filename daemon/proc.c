@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +284,15 @@ proc_adopt(struct event_base *base, const struct proc_spec *spec,
 	}
 	*ret = p;
 	return 0;
+}
+
+void
+proc_await(const struct proc *p, int ms)
+{
+	struct pollfd pfd = { .fd = p->pidfd, .events = POLLIN };
+
+	while (poll(&pfd, 1, ms) == -1 && errno == EINTR)
+		;
 }
 
 void

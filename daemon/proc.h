@@ -63,6 +63,8 @@ int proc_adopt(struct event_base *base, const struct proc_spec *spec,
     struct proc **ret);
 /* Ends it; on_gone follows. */
 void proc_kill(struct proc *p);
+/* Waits until it ends, at most ms. */
+void proc_await(const struct proc *p, int ms);
 /* Ends it, if it still is, without on_gone, and frees. NULL is fine. */
 void proc_free(struct proc *p);
 /* Frees it and lets the process run. NULL is fine. */

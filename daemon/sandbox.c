@@ -98,6 +98,8 @@ sandbox_free(struct sandbox *s)
 	/* First of all: the guest stops sending. */
 	vm_free(s->vm);
 	s->vm = NULL;
+	/* Before its gate loses whom it asks: what is open ends as it is. */
+	gate_stop(s->gate);
 	/* And of one that ended without ever having been ours. */
 	cgroup_host_sweep(&s->sv->cgroups);
 	for (size_t i = create_step_count; i > 0; i--)

@@ -24,6 +24,7 @@
 
 #define SUPERVISOR_PATH_SIZE 384
 
+struct event;
 struct event_base;
 
 struct supervisor {
@@ -36,6 +37,8 @@ struct supervisor {
 	int lock_fd;          /* one supervisor for a run-dir */
 	struct uids uids;
 	struct cgroup_host cgroups;
+	struct event *cgroup_sweep; /* sweep.c */
+	unsigned int cgroup_sweeps;
 	bool is_kvm_broken; /* a guest under it did not boot */
 	struct service services[SERVICE_COUNT];
 	struct compiler compiler;
@@ -46,6 +49,7 @@ struct supervisor {
 	uint32_t roots_count;
 
 	LIST_HEAD(, sandbox) sandboxes;
+	LIST_HEAD(, gate) retired_gates;
 	unsigned int sandbox_count;
 	unsigned int creating; /* somebody waits: what can wait does */
 	uint64_t last_generation;

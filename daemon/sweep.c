@@ -6,6 +6,7 @@
 #include "daemon/sweep.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,12 @@
 #include "daemon/supervisor.h"
 
 #define END_MS 5000
+/*
+ * A machine whose supervisor died before it was met ends by itself, while the
+ * next supervisor is there already: for so long its group is looked for.
+ */
+#define CGROUP_SWEEP_MS 500
+#define CGROUP_SWEEPS 40
 
 /* The process that listens at path, if it is a gate of ours, ends. */
 static void
@@ -122,6 +129,37 @@ sweep_sandbox(struct supervisor *sv, const char *name)
 	rc = files_remove_dir(path);
 	if (rc != 0)
 		log_err("sweep", "%s: %s", path, strerror(-rc));
+}
+
+static void
+on_sweep_cgroups(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval tv = { 0, CGROUP_SWEEP_MS * 1000L };
+	struct supervisor *sv = arg;
+
+	(void)fd;
+	(void)what;
+	cgroup_host_sweep(&sv->cgroups);
+	if (++sv->cgroup_sweeps < CGROUP_SWEEPS)
+		(void)event_add(sv->cgroup_sweep, &tv);
+}
+
+void
+sweep_cgroups(struct supervisor *sv)
+{
+	sv->cgroup_sweep = evtimer_new(sv->base, on_sweep_cgroups, sv);
+	if (sv->cgroup_sweep == NULL)
+		cgroup_host_sweep(&sv->cgroups);
+	else
+		on_sweep_cgroups(-1, 0, sv);
+}
+
+void
+sweep_cgroups_end(struct supervisor *sv)
+{
+	if (sv->cgroup_sweep != NULL)
+		event_free(sv->cgroup_sweep);
+	sv->cgroup_sweep = NULL;
 }
 
 static void

@@ -11,6 +11,9 @@ void sweep_sandbox(struct supervisor *sv, const char *name);
 /* Gates at run-dir/peer/ that are no adopted sandbox's are ended. */
 void sweep_peers(struct supervisor *sv);
 
+/* Control groups of guests that are no more, now and for a while. */
+void sweep_cgroups(struct supervisor *sv);
+void sweep_cgroups_end(struct supervisor *sv);
 /* Disks of virtual machines that were being made (base/jail.h). */
 void sweep_disks(struct supervisor *sv);
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/jail.h"
 #include "base/log.h"
@@ -31,6 +32,10 @@
 #define FILES 4096
 /* A stopped guest has as long to power off. */
 #define STOP_MS 10000
+/* tapward-vm keeps --max-duration; after so much more it is ended itself. */
+#define DURATION_GRACE_MS 3000
+/* From its process's start to its monitor's: it says hello meanwhile. */
+#define START_MS PROC_HELLO_MS
 
 struct vm {
 	struct supervisor *sv;
@@ -42,7 +47,9 @@ struct vm {
 	struct message_vm_state said; /* what it last said */
 	struct sandbox_request request;
 	struct event *stop_late;
+	struct event *duration_late;
 	bool was_ready;
+	bool is_adopted;
 };
 
 static void
@@ -108,6 +115,46 @@ bury(struct vm *vm)
 		sandbox_say(s, why);
 }
 
+static void
+on_duration_late(evutil_socket_t fd, short what, void *arg)
+{
+	struct vm *vm = arg;
+
+	(void)fd;
+	(void)what;
+	log_warn("vm", "sandbox=%s tapward-vm did not keep --max-duration",
+	    vm->sandbox->state.name);
+	(void)snprintf(vm->said.text, sizeof(vm->said.text),
+	    "the guest lived as long as --max-duration allows");
+	proc_kill(vm->proc);
+}
+
+/*
+ * From when its monitor runs. Of one that an earlier supervisor saw begin only
+ * its process's start is known, in ticks since this host's (proc(5)).
+ */
+static int
+limit_duration(struct vm *vm)
+{
+	const uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t end_ms = clock_boot_ms();
+	struct timeval tv = { .tv_sec = 0 };
+
+	if (vm->said.spec.max_duration_s == 0 || vm->duration_late != NULL ||
+	    vm->said.state < VM_STATE_BOOTING)
+		return 0;
+	if (vm->is_adopted)
+		end_ms = proc_start_ticks(vm->proc) * 1000 / ticks + START_MS;
+	end_ms += vm->said.spec.max_duration_s * 1000ull + DURATION_GRACE_MS;
+	if (end_ms > clock_boot_ms())
+		tv.tv_sec = (time_t)((end_ms - clock_boot_ms()) / 1000 + 1);
+	vm->duration_late = evtimer_new(vm->sv->base, on_duration_late, vm);
+	return vm->duration_late == NULL ||
+		event_add(vm->duration_late, &tv) == -1
+	    ? -ENOMEM
+	    : 0;
+}
+
 static int
 on_state(struct chan *c, struct chan_msg *msg, void *arg)
 {
@@ -126,6 +173,9 @@ on_state(struct chan *c, struct chan_msg *msg, void *arg)
 		    m.state == VM_STATE_READY ? "virtual machine ready"
 					      : "virtual machine booting");
 	vm->said = m;
+	rc = limit_duration(vm);
+	if (rc != 0)
+		return rc;
 	vm->was_ready |= m.state == VM_STATE_READY;
 	/* Its end is told when it is really gone. */
 	if (m.state == VM_STATE_BOOTING && vm->request.id != 0)
@@ -409,6 +459,7 @@ vm_adopt(struct sandbox *s)
 		return rc;
 	}
 	vm->uid = proc_uid(vm->proc);
+	vm->is_adopted = true;
 	cgroup_name(vm, name);
 	cgroup_find(&s->sv->cgroups, name, &vm->cgroup);
 	s->vm = vm;
@@ -472,6 +523,8 @@ vm_free(struct vm *vm)
 		uids_give_back(&sv->uids, vm->uid);
 	if (vm->stop_late != NULL)
 		event_free(vm->stop_late);
+	if (vm->duration_late != NULL)
+		event_free(vm->duration_late);
 	free(vm);
 }
 
@@ -484,6 +537,8 @@ vm_leave(struct vm *vm)
 	cgroup_close(&vm->cgroup);
 	if (vm->stop_late != NULL)
 		event_free(vm->stop_late);
+	if (vm->duration_late != NULL)
+		event_free(vm->duration_late);
 	free(vm);
 }
 

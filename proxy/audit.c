@@ -64,6 +64,12 @@ audit_is_behind(const struct gate *g)
 	return audit_is_ready(g) && g->audit->line_len >= WAITING_BEHIND;
 }
 
+bool
+audit_is_told(const struct gate *g)
+{
+	return g->audit == NULL || g->audit->line_len == 0;
+}
+
 static void
 retry_later(struct audit_port *p)
 {

@@ -23,6 +23,9 @@ void audit_send(struct gate *g, const struct audit_record *r);
 struct audit_record audit_record_of(enum audit_event event,
     const struct verdict *v);
 
+/* No record waits: the recorder has what was sent, or can read it. */
+bool audit_is_told(const struct gate *g);
+
 int audit_port_set(struct gate *g, int fd);
 void audit_port_free(struct gate *g);
 

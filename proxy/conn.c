@@ -530,17 +530,28 @@ conns_init(struct gate *g)
 }
 
 void
+conns_end(struct gate *g)
+{
+	struct conn *c, *next;
+
+	g->is_stopping = true;
+	for (c = TAILQ_FIRST(&g->conns->open); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		/* What is inspected leaves a record for each exchange. */
+		if (c->state == CONN_INSPECT)
+			c->is_recorded = true;
+		conn_close(c, REASON_GATE_RESTART);
+	}
+}
+
+void
 conns_done(struct gate *g)
 {
 	struct conns *cs = g->conns;
-	struct conn *c, *next;
 
 	if (cs == NULL)
 		return;
-	for (c = TAILQ_FIRST(&cs->open); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		conn_close(c, REASON_GATE_RESTART);
-	}
+	conns_end(g);
 	conn_free_all(&cs->closed);
 	event_free(cs->reaper);
 	free(cs);

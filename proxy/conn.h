@@ -116,6 +116,8 @@ void conn_relay_failed(struct conn *c, enum reason reason);
 int conns_init(struct gate *g); /* 0 or -errno */
 /* Judges all anew: ends what the policy in force does not allow. */
 void conns_policy_changed(struct gate *g);
+/* Ends all, each with its record. */
+void conns_end(struct gate *g);
 /* Ends all and frees them at once: not from inside a callback of one. */
 void conns_done(struct gate *g);
 

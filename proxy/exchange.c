@@ -566,6 +566,11 @@ exchange_abort(struct exchange *x, enum reason reason, const char *detail)
 {
 	struct origin *o = x->origin;
 
+	/* It is not the guest that has gone. */
+	if (x->gate->is_stopping && reason == REASON_NONE) {
+		reason = REASON_GATE_RESTART;
+		detail = "";
+	}
 	exchange_stop_waiting(x);
 	x->origin = NULL;
 	exchange_audit(x, reason, false, detail);

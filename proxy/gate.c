@@ -51,16 +51,35 @@ pair_unref(const struct policy_pair *pair)
 	policy_unref(own(pair->ceiling));
 }
 
-void
-gate_run_done(struct gate_run *r)
+/* Nothing new comes in. */
+static void
+stop_listening(struct gate_run *r)
 {
-	struct gate *g = &r->gate;
-
 	listener_free(r->tcp);
 	listener_free(r->explicit_proxy);
 	dns_udp_stop(r->dns_udp);
 	dns_tcp_stop(r->dns_tcp);
 	sntp_stop(r->sntp);
+	r->tcp = r->explicit_proxy = NULL;
+	r->dns_udp = NULL;
+	r->dns_tcp = NULL;
+	r->sntp = NULL;
+}
+
+void
+gate_run_stop(struct gate_run *r)
+{
+	stop_listening(r);
+	if (r->gate.conns != NULL)
+		conns_end(&r->gate);
+}
+
+void
+gate_run_done(struct gate_run *r)
+{
+	struct gate *g = &r->gate;
+
+	stop_listening(r);
 	conns_done(g);
 	relays_free(g);
 	meters_free(g);

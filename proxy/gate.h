@@ -74,6 +74,7 @@ struct gate {
 
 	struct conns *conns;
 	uint32_t conn_count; /* that are not closed */
+	bool is_stopping;    /* whatever ends now ends for that */
 	uint64_t next_conn_id;
 	struct message_gate_status status;
 };

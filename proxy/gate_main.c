@@ -4,6 +4,7 @@
  * socket. What it serves on and speaks to was handed to it.
  */
 #include <errno.h>
+#include <event2/event.h>
 #include <openssl/ssl.h>
 #include <string.h>
 
@@ -11,10 +12,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "proxy/audit.h"
 #include "proxy/gate_run.h"
 #include "proxy/tls.h"
 
 #define AREA "gate"
+#define STOP_LOOK_MS 5
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static int
@@ -134,6 +137,33 @@ on_status(struct chan *c, struct chan_msg *msg, void *arg)
 	return chan_send(c, MSG_GATE_STATUS_ANSWER, msg->id, &w, NULL, 0);
 }
 
+/* All records have gone, or will go soon; who waits for us is not patient. */
+static void
+on_stopped(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval later = { 0, STOP_LOOK_MS * 1000L };
+	struct gate_run *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (audit_is_told(&r->gate) ||
+	    event_base_once(r->gate.base, -1, EV_TIMEOUT, on_stopped, r,
+		&later) == -1)
+		(void)event_base_loopbreak(r->gate.base);
+}
+
+static int
+on_stop(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct gate_run *r = arg;
+
+	(void)c;
+	(void)msg;
+	gate_run_stop(r);
+	on_stopped(-1, 0, r);
+	return 0;
+}
+
 static const struct chan_rule rules[] = {
 	{ MSG_GATE_NET, MESSAGE_SMALL_BYTES, GATE_SOCKET_COUNT,
 	    GATE_SOCKET_COUNT, on_net },
@@ -143,6 +173,7 @@ static const struct chan_rule rules[] = {
 	{ MSG_GATE_PEER, MESSAGE_SMALL_BYTES, 1, 1, on_peer },
 	{ MSG_GATE_ROOTS, MESSAGE_SMALL_BYTES, 1, 1, on_roots },
 	{ MSG_GATE_STATUS, 0, 0, 0, on_status },
+	{ MSG_GATE_STOP, 0, 0, 0, on_stop },
 };
 
 static void

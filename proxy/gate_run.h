@@ -61,6 +61,12 @@ int gate_run_set_policy(struct gate_run *r, int policy, int ceiling);
 /* MSG_GATE_PEER: takes fd. 0 or -errno. */
 int gate_run_set_peer(struct gate_run *r, uint8_t which, int fd);
 
+/*
+ * MSG_GATE_STOP: serves nobody any more, and leaves a record of whatever was
+ * open; see audit_is_told().
+ */
+void gate_run_stop(struct gate_run *r);
+
 /* Digest of the policy in force, "" without one. */
 const char *gate_run_policy(const struct gate_run *r);
 
