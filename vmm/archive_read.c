@@ -2,8 +2,10 @@
  * See archive_read.h. A stack of directories that were entered, each by its
  * descriptor, and the file whose data is coming.
  *
- * What replaces something is made under a name of its own beside it and then
- * renamed, so that what was there stays whole until the new is.
+ * What replaces something is made without a name (O_TMPFILE in open(2)), or
+ * where that cannot be had under one of its own beside it, and then renamed, so
+ * that what was there stays whole until the new is, and nothing lies about if
+ * we are killed meanwhile.
  */
 #include "vmm/archive_read.h"
 
@@ -53,6 +55,7 @@ struct archive_reader {
 	char name[ARCHIVE_NAME_MAX + 1];
 	char temp[TEMP_SIZE]; /* not empty: it is made under this name */
 	int file_fd;
+	bool is_unnamed; /* the file has no name yet */
 	uint16_t file_mode;
 	struct times file_mtime;
 	uint64_t file_left;
@@ -110,7 +113,8 @@ drop_file(struct archive_reader *r)
 	if (r->file_fd == -1)
 		return;
 	fd_close(&r->file_fd);
-	(void)unlinkat(parent_fd(r), working_name(r), 0);
+	if (!r->is_unnamed)
+		(void)unlinkat(parent_fd(r), working_name(r), 0);
 }
 
 void
@@ -284,17 +288,68 @@ open_file(struct archive_reader *r, const void *arg)
 	return r->file_fd == -1 ? -errno : 0;
 }
 
+#define SELF_SIZE 32
+
+static void
+self_path(const struct archive_reader *r, char ret[SELF_SIZE])
+{
+	(void)snprintf(ret, SELF_SIZE, "/proc/self/fd/%d", r->file_fd);
+}
+
+/* True if it was opened so; false says nothing. */
+static bool
+open_unnamed(struct archive_reader *r)
+{
+	char self[SELF_SIZE];
+
+	r->file_fd =
+	    openat(parent_fd(r), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (r->file_fd == -1)
+		return false;
+	/* It will be needed: AT_EMPTY_PATH wants a capability. */
+	self_path(r, self);
+	if (access(self, F_OK) == -1)
+		fd_close(&r->file_fd);
+	r->is_unnamed = r->file_fd != -1;
+	return r->is_unnamed;
+}
+
+static int
+link_file(struct archive_reader *r, const void *arg)
+{
+	char self[SELF_SIZE];
+
+	(void)arg;
+	self_path(r, self);
+	return linkat(AT_FDCWD, self, parent_fd(r), working_name(r),
+		   AT_SYMLINK_FOLLOW) == -1
+	    ? -errno
+	    : 0;
+}
+
+/* It gets its name, or one beside it from which settle() takes it. */
+static int
+name_file(struct archive_reader *r)
+{
+	int rc = make_beside(r, link_file, NULL);
+
+	r->is_unnamed = rc != 0;
+	return rc;
+}
+
 static int
 finish_file(struct archive_reader *r)
 {
 	int rc = set_meta_fd(r, r->file_fd, r->file_mode, r->file_mtime);
 
+	if (rc == 0 && r->is_unnamed)
+		rc = name_file(r);
 	/* some file systems say only here that it was not written */
 	if (close(steal_fd(&r->file_fd)) == -1 && rc == 0)
 		rc = -errno;
 	if (rc == 0)
 		rc = settle(r);
-	if (rc != 0)
+	if (rc != 0 && !r->is_unnamed)
 		(void)unlinkat(parent_fd(r), working_name(r), 0);
 	return rc;
 }
@@ -302,8 +357,12 @@ finish_file(struct archive_reader *r)
 static int
 start_file(struct archive_reader *r, const struct archive_entry *e)
 {
-	const int rc = make_beside(r, open_file, NULL);
+	int rc;
 
+	r->is_unnamed = false;
+	rc = r->limits.merge && open_unnamed(r)
+	    ? 0
+	    : make_beside(r, open_file, NULL);
 	if (rc != 0)
 		return rc;
 	r->file_mode = e->mode;

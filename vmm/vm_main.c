@@ -4,7 +4,7 @@
  * sessions send, and can do nothing but pass it on: sealed as soon as the
  * monitor runs.
  */
-#include <errno.h>
+#include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,11 +19,26 @@
 #define AREA "vm"
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
+/*
+ * Records that wait for the next supervisor: of the commands that can end while
+ * there is none, since nobody begins another.
+ */
+#define KEPT_MAX FRAME_STREAMS_MAX
+#define KEPT_BYTES 1024
+static_assert(VM_RECORD_COMMAND_MAX + 128 < KEPT_BYTES, "one fits");
+
+struct kept {
+	uint8_t bytes[KEPT_BYTES];
+	size_t len;
+};
+
 struct vm {
 	struct child child;
 	struct machine machine;
 	uint64_t generation; /* of the sandbox */
 	bool was_met;        /* by a supervisor, which knows of it */
+	struct kept kept[KEPT_MAX];
+	size_t kept_count;
 };
 
 static void
@@ -66,21 +81,31 @@ on_over(void *arg)
 	child_stop(&vm->child);
 }
 
-/* Without a supervisor it is lost; its sandbox's requests are not. */
+static void
+send_record(struct vm *vm, struct kept *k)
+{
+	struct wr w = { .buf = k->bytes, .size = k->len, .len = k->len };
+	int rc = chan_send(vm->child.supervisor, MSG_VM_RECORD, 0, &w, NULL, 0);
+
+	if (rc != 0)
+		log_warn(AREA, "record lost: %s", strerror(-rc));
+}
+
 static void
 on_record(const struct message_vm_record *r, void *arg)
 {
 	struct vm *vm = arg;
-	uint8_t buf[MESSAGE_SMALL_BYTES];
-	struct wr w = wr_init(buf, sizeof(buf));
-	int rc = -ENOTCONN;
+	struct kept k;
+	struct wr w = wr_init(k.bytes, sizeof(k.bytes));
 
 	message_vm_record_encode(&w, r);
+	k.len = w.len;
 	if (vm->child.supervisor != NULL)
-		rc = chan_send(vm->child.supervisor, MSG_VM_RECORD, 0, &w, NULL,
-		    0);
-	if (rc != 0)
-		log_warn(AREA, "record lost: %s", strerror(-rc));
+		send_record(vm, &k);
+	else if (vm->kept_count < KEPT_MAX)
+		vm->kept[vm->kept_count++] = k;
+	else
+		log_warn(AREA, "record lost: no supervisor");
 }
 
 static const struct machine_owner owner = { on_state, on_record, on_over };
@@ -131,6 +156,11 @@ on_supervisor(struct child *c, bool adopted, void *arg)
 	(void)adopted;
 	vm->was_met = true;
 	say_state(vm);
+	/* After its state, which says what it is made of. */
+	for (size_t i = 0; i < vm->kept_count; i++)
+		if (vm->child.supervisor != NULL)
+			send_record(vm, &vm->kept[i]);
+	vm->kept_count = 0;
 }
 
 /*

@@ -273,6 +273,34 @@ leaves_no_half_of_a_file(void **state)
 	    "d x 700\nf x/a 644 old\n");
 }
 
+/* As if it were killed there: nobody frees it before it is looked at. */
+static void
+has_no_name_for_half_of_what_replaces(void **state)
+{
+	static const struct archive_limits limits = { MANY, .merge = true };
+	struct wr w = wr_init(buf, sizeof(buf));
+	struct archive_reader *r;
+	struct err err;
+	int fd = openat(place.fd, ".", O_WRONLY | O_TMPFILE, 0600);
+
+	(void)state;
+	if (fd == -1)
+		skip();
+	(void)close(fd);
+	assert_int_equal(read_script(&limits, "d @ 755 f a 644 old u e"), 0);
+	put_script(&w, "d @ 755 f a 644 hello");
+	assert_int_equal(archive_reader_new(place.fd, "x", &limits, NULL, NULL,
+			     &r),
+	    0);
+	assert_int_equal(archive_reader_feed(r, (struct span){ buf, w.len - 1 },
+			     &err),
+	    0);
+	row_span("nothing lies beside it",
+	    span_of(tree_text(place.fd, place.text)),
+	    "d x 755\nf x/a 644 old\n");
+	archive_reader_free(r);
+}
+
 static void
 keeps_times_and_gives_owners(void **state)
 {
@@ -444,6 +472,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CLAIM(makes_what_it_may_and_nothing_else),
 		CLAIM(leaves_no_half_of_a_file),
+		CLAIM(has_no_name_for_half_of_what_replaces),
 		CLAIM(keeps_times_and_gives_owners),
 		CLAIM(is_not_impressed_by_sizes),
 		CLAIM(tells_what_it_leaves_out),
