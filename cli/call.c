@@ -21,6 +21,8 @@
 #define CALL_LINE_MAX 65536
 /* Longest whole answer: a page of the list is far below. */
 #define CALL_ANSWER_MAX (8u << 20)
+/* From one line of a log to the next, of which few may be wanted. */
+#define CALL_PATIENCE_LINE_S 600
 
 void
 reply_done(struct reply *r)
@@ -30,23 +32,66 @@ reply_done(struct reply *r)
 	*r = (struct reply){ 0, NULL, -1 };
 }
 
+static unsigned int
+call_patience(unsigned int wanted_s)
+{
+	const char *text = getenv("TAPWARD_TIMEOUT");
+	unsigned long v = text == NULL ? 0 : strtoul(text, NULL, 10);
+
+	if (v > 0 && v < 86400)
+		return (unsigned int)v;
+	return wanted_s == 0 ? CALL_PATIENCE_S : wanted_s;
+}
+
+/* How long connect(2), each read and each write may take; 0: for ever. */
 static int
-call_connect(const struct cli *cli, int *ret_fd, struct err *err)
+call_set_patience(int fd, unsigned int seconds)
+{
+	const struct timeval tv = { .tv_sec = (time_t)seconds };
+
+	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == -1 ||
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == -1
+	    ? -errno
+	    : 0;
+}
+
+/* rc, of a call on the socket, in words. */
+static int
+call_failed(struct err *err, int rc, unsigned int wanted_s, const char *what)
+{
+	return rc == -EAGAIN
+	    ? err_at(err, NULL, 0,
+		  "tapwardd has not answered for %u s: is it stopped, or has"
+		  " the machine too much to do? (systemctl status tapward;"
+		  " TAPWARD_TIMEOUT=SECONDS waits longer)",
+		  call_patience(wanted_s))
+	    : err_os(err, rc, "%s", what);
+}
+
+static int
+call_connect(const struct cli *cli, unsigned int patience_s, int *ret_fd,
+    struct err *err)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	size_t len = strlen(cli->socket);
+	int rc;
 
-	if (fd == -1)
+	if (fd == -1 || call_set_patience(fd, call_patience(patience_s)) != 0)
 		return err_os(err, -errno, "socket");
 	if (len >= sizeof(to.sun_path))
 		return err_at(err, NULL, 0, "the path %s is too long",
 		    cli->socket);
 	memcpy(to.sun_path, cli->socket, len);
-	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == -1)
+	rc = connect(fd, (const struct sockaddr *)&to, sizeof(to)) == -1
+	    ? -errno
+	    : 0;
+	if (rc == -EAGAIN)
+		return call_failed(err, rc, patience_s, "");
+	if (rc != 0)
 		return err_at(err, NULL, 0, "%s: %s; %s", cli->socket,
-		    strerror(errno),
-		    errno == EACCES
+		    strerror(-rc),
+		    rc == -EACCES
 			? "only members of the daemon's group may use it"
 			: "is tapwardd running? (systemctl status tapward)");
 	*ret_fd = steal_fd(&fd);
@@ -118,7 +163,9 @@ call_request(int to, const struct call *q, struct err *err)
 	if (!wr_ok(&w))
 		return err_at(err, NULL, 0, "the request has no such form");
 	rc = call_send(to, buf, w.len, q);
-	return rc == 0 ? 0 : err_os(err, rc, "sending to tapwardd");
+	return rc == 0
+	    ? 0
+	    : call_failed(err, rc, q->patience_s, "sending to tapwardd");
 }
 
 /* The end of an answer's head in buf, 0 while it is not there. */
@@ -188,7 +235,7 @@ call_exchange(const struct cli *cli, const struct call *q, struct reply *ret,
 	AUTO_FREE uint8_t *buf = NULL;
 	struct http_response head;
 	size_t len = 0, at;
-	int rc = call_connect(cli, &to, err);
+	int rc = call_connect(cli, q->patience_s, &to, err);
 
 	*ret = (struct reply){ 0, NULL, -1 };
 	if (rc == 0)
@@ -197,7 +244,8 @@ call_exchange(const struct cli *cli, const struct call *q, struct reply *ret,
 		return rc;
 	rc = call_receive(to, CALL_ANSWER_MAX, &buf, &len, &ret->fd);
 	if (rc != 0)
-		return err_os(err, rc, "reading tapwardd's answer");
+		return call_failed(err, rc, q->patience_s,
+		    "reading tapwardd's answer");
 	at = call_head_length(buf, len, &head);
 	if (at == 0) {
 		reply_done(ret);
@@ -290,6 +338,19 @@ call_quietly(const struct cli *cli, const char *method, const char *path,
 	return CLI_FAILED;
 }
 
+/* What stood still for too long is told; true then. */
+static bool
+call_stream_stands(FILE *f, unsigned int wanted_s)
+{
+	struct err err;
+
+	if (ferror(f) == 0 || errno != EAGAIN)
+		return false;
+	(void)call_failed(&err, -EAGAIN, wanted_s, "");
+	(void)cli_fail(&err, CLI_NO_DAEMON);
+	return true;
+}
+
 /* Reads the head of a stream; what came after it stays unread in f. */
 static int
 call_stream_head(FILE *f)
@@ -300,12 +361,15 @@ call_stream_head(FILE *f)
 	size_t len = 0, end = 0;
 	int c;
 
+	errno = 0;
 	while (len < sizeof(buf) && (c = fgetc(f)) != EOF) {
 		buf[len++] = (uint8_t)c;
 		if (http_scan(&scan, (struct span){ buf, len }, &end) !=
 		    HTTP_MORE)
 			break;
 	}
+	if (call_stream_stands(f, 0))
+		return CLI_NO_DAEMON;
 	if (end == 0 ||
 	    http_response_parse((struct span){ buf, end }, HTTP_METHOD_GET,
 		false, &head) != HTTP_OK) {
@@ -325,14 +389,14 @@ call_stream_head(FILE *f)
 }
 
 int
-call_stream(const struct cli *cli, const char *path, call_line *on_line,
-    void *arg)
+call_stream(const struct cli *cli, const char *path, bool follows,
+    call_line *on_line, void *arg)
 {
 	const struct call q = { .method = "GET", .path = path };
 	AUTO_FREE char *line = malloc(CALL_LINE_MAX);
 	struct err err = { "" };
 	int fd = -1;
-	int rc = call_connect(cli, &fd, &err);
+	int rc = call_connect(cli, 0, &fd, &err);
 	FILE *f;
 
 	if (rc == 0)
@@ -347,12 +411,17 @@ call_stream(const struct cli *cli, const char *path, call_line *on_line,
 		return CLI_FAILED;
 	}
 	rc = call_stream_head(f);
+	if (rc == 0)
+		(void)call_set_patience(fileno(f),
+		    follows ? 0 : call_patience(CALL_PATIENCE_LINE_S));
 	while (rc == 0 && fgets(line, CALL_LINE_MAX, f) != NULL) {
 		size_t len = strcspn(line, "\n");
 
 		line[len] = '\0';
 		rc = on_line(line, len, arg);
 	}
+	if (rc == 0 && call_stream_stands(f, CALL_PATIENCE_LINE_S))
+		rc = CLI_NO_DAEMON;
 	(void)fclose(f);
 	return rc;
 }

@@ -22,13 +22,22 @@ void reply_done(struct reply *r);
 /* As many as one request can bring. */
 #define CALL_FDS_MAX 3
 
+/*
+ * A daemon that says nothing for so long is stopped, or out of its mind: its
+ * own jobs take 20 s at most. TAPWARD_TIMEOUT, in seconds, is instead of both.
+ */
+#define CALL_PATIENCE_S 30
+/* To start a monitor: disks are made, files are copied and checked. */
+#define CALL_PATIENCE_VM_S 120
+
 /* What is asked. All of it is borrowed. */
 struct call {
 	const char *method, *path;
 	json_t *body; /* NULL: none */
 	int fds[CALL_FDS_MAX];
 	unsigned int fd_count;
-	bool hides_findings; /* of a policy that is not the caller's */
+	bool hides_findings;     /* of a policy that is not the caller's */
+	unsigned int patience_s; /* for an answer; 0: CALL_PATIENCE_S */
 };
 
 /*
@@ -54,10 +63,11 @@ int call_simply(const struct cli *cli, const char *method, const char *path,
 /*
  * GETs path and gives each line of the answer to on_line (with its NUL instead
  * of the newline) until the end or until on_line returns non-zero, which is
- * returned. Otherwise 0, or an exit status with the error printed.
+ * returned. Otherwise 0, or an exit status with the error printed. follows: it
+ * may be long from one line to the next.
  */
 typedef int call_line(char *line, size_t len, void *arg);
-int call_stream(const struct cli *cli, const char *path, call_line *on_line,
-    void *arg);
+int call_stream(const struct cli *cli, const char *path, bool follows,
+    call_line *on_line, void *arg);
 
 #endif

@@ -119,7 +119,7 @@ cmd_learn(const struct cli *cli, int argc, char **argv)
 
 		(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/log",
 		    name);
-		rc = call_stream(cli, path, on_line, &l);
+		rc = call_stream(cli, path, false, on_line, &l);
 		if (rc == 0)
 			rc = print_policy(&l);
 	}

@@ -128,8 +128,9 @@ log_verify(const struct cli *cli, const struct log_options *o)
 	int rc;
 
 	audit_verify_init(&v);
-	rc = o->file != NULL ? log_verify_file(o->file, &v)
-			     : call_stream(cli, "/v1/log", log_verify_line, &v);
+	rc = o->file != NULL
+	    ? log_verify_file(o->file, &v)
+	    : call_stream(cli, "/v1/log", false, log_verify_line, &v);
 	if (rc != 0)
 		return rc;
 	r = audit_verify_end(&v);
@@ -166,8 +167,8 @@ log_show(const struct cli *cli, const struct log_options *o)
 	if (o->follow)
 		wr_text(&w, o->denied ? "&follow=1" : "?follow=1");
 	wr_u8(&w, '\0');
-	return call_stream(cli, path, o->json ? log_print_line : log_print_row,
-	    NULL);
+	return call_stream(cli, path, o->follow,
+	    o->json ? log_print_line : log_print_row, NULL);
 }
 
 int

@@ -114,14 +114,18 @@ enter(struct verify *v)
 
 /* Why a row is not tried; NULL: it is. */
 static const char *
-why_not(const struct verify *v, const struct verify_row *row)
+why_not(struct verify *v, const struct verify_row *row)
 {
 	if (v->is_fresh && row->when == VERIFY_ROOT_ONLY && geteuid() != 0)
 		return "not tried: root reads the log of what is gone";
+	if (v->is_fresh && row->when == VERIFY_CURL_ONLY &&
+	    !verify_has(v, "/usr/bin/curl"))
+		return "not tried: the image has no /usr/bin/curl";
 	if (v->is_fresh)
 		return NULL;
 	switch (row->when) {
 	case VERIFY_POLICY_ONLY:
+	case VERIFY_CURL_ONLY:
 		return "not tried: it is about the policy of verify";
 	case VERIFY_ALONE_ONLY:
 	case VERIFY_ROOT_ONLY:

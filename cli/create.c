@@ -250,7 +250,8 @@ guest_ask(const struct cli *cli, const char *name, json_t *body,
 		.body = body,
 		.fds = { image->fds[VM_IMAGE_KERNEL],
 		    image->fds[VM_IMAGE_MODULES], image->fds[VM_IMAGE_ROOT] },
-		.fd_count = VM_IMAGE_FILES };
+		.fd_count = VM_IMAGE_FILES,
+		.patience_s = CALL_PATIENCE_VM_S };
 	struct reply reply;
 	int rc;
 

@@ -135,7 +135,7 @@ refusals_read(const struct cli *cli, const char *name)
 
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/log?denied=1",
 	    name);
-	if (call_stream(cli, path, on_line, all) == 0)
+	if (call_stream(cli, path, false, on_line, all) == 0)
 		return all;
 	json_decref(all);
 	return NULL;

@@ -28,13 +28,36 @@
 #define FRAME_WAIT_MS 3000
 #define ARGS_MAX 10
 
+bool
+verify_run(struct verify *v, const char *const *argv, uint32_t timeout_ms,
+    char *buf, size_t size, char found[VERIFY_FOUND_SIZE],
+    struct session_end *ret_end)
+{
+	AUTO_CLOSE int out = memfd_create("tapward-verify", MFD_CLOEXEC);
+	const struct session_command c = {
+		.argv = argv,
+		.timeout_ms = timeout_ms == 0 ? ROW_TIMEOUT_MS : timeout_ms,
+		.output_max = 65536,
+		.in_fd = -1,
+		.out_fd = out,
+		.err_fd = out,
+	};
+	struct err err = { "" };
+	ssize_t n;
+
+	if (out == -1 || session_run(v->session, &c, ret_end, &err) != 0) {
+		(void)snprintf(found, VERIFY_FOUND_SIZE, "%.200s", err.text);
+		return false;
+	}
+	n = pread(out, buf, size - 1, 0);
+	buf[n > 0 ? n : 0] = '\0';
+	return true;
+}
+
 /* One line of what a guest wrote. */
 static void
-read_word(int fd, char found[VERIFY_FOUND_SIZE])
+make_word(char found[VERIFY_FOUND_SIZE])
 {
-	ssize_t n = pread(fd, found, VERIFY_FOUND_SIZE - 1, 0);
-
-	found[n > 0 ? n : 0] = '\0';
 	found[strcspn(found, "\n")] = '\0';
 	for (char *p = found; *p != '\0'; p++)
 		if (*p < 0x20 || *p > 0x7e)
@@ -45,26 +68,15 @@ bool
 verify_probe(struct verify *v, const char *const *argv, uint32_t timeout_ms,
     char found[VERIFY_FOUND_SIZE], struct session_end *ret_end)
 {
-	AUTO_CLOSE int out = memfd_create("tapward-verify", MFD_CLOEXEC);
 	const char *args[ARGS_MAX] = { AGENT, "--probe" };
-	const struct session_command c = {
-		.argv = args,
-		.timeout_ms = timeout_ms == 0 ? ROW_TIMEOUT_MS : timeout_ms,
-		.output_max = 65536,
-		.in_fd = -1,
-		.out_fd = out,
-		.err_fd = out,
-	};
 	struct session_end end;
-	struct err err = { "" };
 
 	for (size_t i = 0; i + 3 < ARGS_MAX && argv[i] != NULL; i++)
 		args[i + 2] = argv[i];
-	if (out == -1 || session_run(v->session, &c, &end, &err) != 0) {
-		(void)snprintf(found, VERIFY_FOUND_SIZE, "%.200s", err.text);
+	if (!verify_run(v, args, timeout_ms, found, VERIFY_FOUND_SIZE, found,
+		&end))
 		return false;
-	}
-	read_word(out, found);
+	make_word(found);
 	if (ret_end != NULL) {
 		*ret_end = end;
 		return true;
@@ -74,6 +86,16 @@ verify_probe(struct verify *v, const char *const *argv, uint32_t timeout_ms,
 	(void)snprintf(found, VERIFY_FOUND_SIZE,
 	    "the probe ended with %d %.200s", session_status(&end), end.text);
 	return false;
+}
+
+bool
+verify_has(struct verify *v, const char *path)
+{
+	const char *const argv[] = { "path", path, NULL };
+	char found[VERIFY_FOUND_SIZE];
+
+	return verify_probe(v, argv, 0, found, NULL) &&
+	    strcmp(found, "absent") != 0;
 }
 
 static bool
@@ -496,6 +518,10 @@ const struct verify_row verify_rows[] = {
 	    VERIFY_ALONE_ONLY },
 	{ "more processes than it may have", row_processes, { NULL }, NULL,
 	    VERIFY_ALONE_ONLY },
+	{ "a revoked credential", verify_host_revoked, { NULL },
+	    "tapward-reason: credential-unavailable", VERIFY_CURL_ONLY },
+	{ "a sandbox in this host's own network", verify_host_isolation,
+	    { NULL }, NULL, VERIFY_ALWAYS },
 	{ "a sandbox of a policy with an error", verify_host_closed, { NULL },
 	    NULL, VERIFY_ALWAYS },
 	{ "a log without what it tried", verify_host_log, { NULL }, NULL,

@@ -25,6 +25,14 @@
 #define VERIFY_POLICY                                                          \
 	"[policy]\nversion = 1\n\n[allow verify]\nhost = " VERIFY_HOST "\n"    \
 	"port = 80\nscheme = http\nmethod = GET\npath = /allowed/**\n"
+/*
+ * The same with a credential that its host does not grant, or does not any
+ * more: whatever else allows the request, it must not go without.
+ */
+#define VERIFY_CREDENTIAL "verify-revoked"
+#define VERIFY_CREDENTIAL_POLICY                                               \
+	VERIFY_POLICY "\n[allow lent]\nhost = " VERIFY_HOST                    \
+		      "\ncredential = " VERIFY_CREDENTIAL "\n"
 /* That of a second sandbox, which the first must not get the use of. */
 #define VERIFY_NEIGHBOUR_HOST "neighbour.verify.example"
 #define VERIFY_NEIGHBOUR_POLICY                                                \
@@ -50,6 +58,7 @@ struct verify {
 enum verify_when {
 	VERIFY_ALWAYS,
 	VERIFY_POLICY_ONLY, /* it is about what VERIFY_POLICY allows */
+	VERIFY_CURL_ONLY,   /* the same, by TLS: for an image with curl(1) */
 	VERIFY_ALONE_ONLY,  /* it would harm what else runs in the guest */
 	VERIFY_ROOT_ONLY,   /* the same, and nobody else may see it */
 };
@@ -74,5 +83,14 @@ extern const size_t verify_row_count;
 bool verify_probe(struct verify *v, const char *const *argv,
     uint32_t timeout_ms, char found[VERIFY_FOUND_SIZE],
     struct session_end *ret_end);
+/*
+ * Runs a program of the guest; what it writes, of which buf holds the start, is
+ * the guest's. False, with the reason in found, if it could not be run.
+ */
+bool verify_run(struct verify *v, const char *const *argv, uint32_t timeout_ms,
+    char *buf, size_t size, char found[VERIFY_FOUND_SIZE],
+    struct session_end *ret_end);
+/* The guest's image has it. */
+bool verify_has(struct verify *v, const char *path);
 
 #endif

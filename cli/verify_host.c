@@ -2,6 +2,7 @@
 #include "cli/verify_host.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,8 +316,9 @@ count_records(const struct verify *v, const char *name, const char *host)
 	char path[PATH_TEXT_SIZE];
 
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/log", name);
-	return call_stream(v->cli, path, on_record, &s) == 0 ? (int)s.count
-							     : -1;
+	return call_stream(v->cli, path, false, on_record, &s) == 0
+	    ? (int)s.count
+	    : -1;
 }
 
 static bool
@@ -395,21 +397,14 @@ verify_host_neighbour(struct verify *v, const struct verify_row *row,
 	return records == 0 && dropped == 0;
 }
 
-bool
-verify_host_closed(struct verify *v, const struct verify_row *row,
+/* A sandbox that must not be made: true if it was refused. */
+static bool
+is_refused(struct verify *v, const char *name, const struct call *q,
     char found[VERIFY_FOUND_SIZE])
 {
-	static const char name[] = "verify-broken";
-	json_t *body = json_pack("{s:s, s:s, s:s}", "name", name, "policy",
-	    "[allow", "policy_name", "broken.ini");
-	const struct call q = { .method = "POST",
-		.path = "/v1/sandboxes",
-		.body = body };
 	struct reply reply;
-	int rc = call_refused(v->cli, &q, &reply);
+	int rc = call_refused(v->cli, q, &reply);
 
-	(void)row;
-	json_decref(body);
 	if (rc == 0) {
 		(void)snprintf(found, VERIFY_FOUND_SIZE, "%.200s",
 		    output_member(reply.json, "error"));
@@ -422,4 +417,105 @@ verify_host_closed(struct verify *v, const struct verify_row *row,
 	    rc == CLI_NO_DAEMON ? "tapwardd does not answer"
 				: "a sandbox was made of it");
 	return false;
+}
+
+bool
+verify_host_closed(struct verify *v, const struct verify_row *row,
+    char found[VERIFY_FOUND_SIZE])
+{
+	static const char name[] = "verify-broken";
+	json_t *body = json_pack("{s:s, s:s, s:s}", "name", name, "policy",
+	    "[allow", "policy_name", "broken.ini");
+	const struct call q = { .method = "POST",
+		.path = "/v1/sandboxes",
+		.body = body };
+	bool is_right = is_refused(v, name, &q, found);
+
+	(void)row;
+	json_decref(body);
+	return is_right;
+}
+
+bool
+verify_host_isolation(struct verify *v, const struct verify_row *row,
+    char found[VERIFY_FOUND_SIZE])
+{
+	static const char name[] = "verify-exposed";
+	AUTO_CLOSE int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	json_t *body = json_pack("{s:s, s:s, s:s, s:s}", "name", name, "policy",
+	    VERIFY_POLICY, "policy_name", "verify.ini", "device", "veth");
+	const struct call q = { .method = "POST",
+		.path = "/v1/sandboxes",
+		.body = body,
+		.fds = { here },
+		.fd_count = 1 };
+	bool is_right = here != -1 && is_refused(v, name, &q, found);
+
+	(void)row;
+	json_decref(body);
+	return is_right;
+}
+
+/* 0, CLI_FAILED if it was refused (why is in found), or CLI_NO_DAEMON. */
+static int
+set_policy(const struct verify *v, const char *policy,
+    char found[VERIFY_FOUND_SIZE])
+{
+	char path[PATH_TEXT_SIZE];
+	json_t *body = json_pack("{s:s, s:s}", "policy", policy, "policy_name",
+	    "verify.ini");
+	const struct call q = { .method = "PUT", .path = path, .body = body };
+	struct reply reply;
+	int rc;
+
+	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s/policy", v->name);
+	rc = call_refused(v->cli, &q, &reply);
+	json_decref(body);
+	if (rc == 0) {
+		(void)snprintf(found, VERIFY_FOUND_SIZE, "%.200s",
+		    output_member(reply.json, "error"));
+		reply_done(&reply);
+		return CLI_FAILED;
+	}
+	(void)snprintf(found, VERIFY_FOUND_SIZE,
+	    rc == CLI_NO_DAEMON ? "tapwardd does not answer" : "");
+	return rc == CLI_NO_DAEMON ? rc : 0;
+}
+
+/* The status and the reason that a guest with curl(1) is told. */
+static bool
+ask_by_tls(struct verify *v, const char *want, char found[VERIFY_FOUND_SIZE])
+{
+	static const char *const argv[] = { "curl", "-s", "-m", "20", "-o",
+		"/dev/null", "-D", "-", "https://" VERIFY_HOST "/", NULL };
+	struct session_end end;
+	char text[4096];
+	bool is_right;
+
+	if (!verify_run(v, argv, 0, text, sizeof(text), found, &end))
+		return false;
+	is_right = strcasestr(text, want) != NULL;
+	/* Its first line has the status; it is the guest's to write. */
+	text[strcspn(text, "\r\n")] = '\0';
+	for (char *p = text; *p != '\0'; p++)
+		if (*p < 0x20 || *p > 0x7e)
+			*p = '?';
+	(void)snprintf(found, VERIFY_FOUND_SIZE, "%.100s%s", text,
+	    is_right ? ", as it is of no use" : "");
+	return is_right;
+}
+
+bool
+verify_host_revoked(struct verify *v, const struct verify_row *row,
+    char found[VERIFY_FOUND_SIZE])
+{
+	char ignored[VERIFY_FOUND_SIZE];
+	bool is_right;
+	int rc = set_policy(v, VERIFY_CREDENTIAL_POLICY, found);
+
+	if (rc != 0)
+		return rc == CLI_FAILED &&
+		    strstr(found, VERIFY_CREDENTIAL) != NULL;
+	is_right = ask_by_tls(v, row->want, found);
+	return set_policy(v, VERIFY_POLICY, ignored) == 0 && is_right;
 }

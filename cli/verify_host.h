@@ -29,6 +29,16 @@ bool verify_host_log(struct verify *v, const struct verify_row *row,
 /* The sandbox is removed, and its log is still there. Last of all. */
 bool verify_host_log_after(struct verify *v, const struct verify_row *row,
     char found[VERIFY_FOUND_SIZE]);
+/*
+ * A policy that names a credential which this host does not have is refused,
+ * or, if it is not granted, its request is, not sent without; row->want is in
+ * the answer then.
+ */
+bool verify_host_revoked(struct verify *v, const struct verify_row *row,
+    char found[VERIFY_FOUND_SIZE]);
+/* No sandbox is made whose guest would be in the network of this host. */
+bool verify_host_isolation(struct verify *v, const struct verify_row *row,
+    char found[VERIFY_FOUND_SIZE]);
 /* No sandbox is made of a policy with an error. */
 bool verify_host_closed(struct verify *v, const struct verify_row *row,
     char found[VERIFY_FOUND_SIZE]);

@@ -386,6 +386,79 @@ def _():
     lacks(shell.run(["ip", "netns", "list"]).out, f"tapward-{fresh.name}")
 
 
+@claim("rm while a tunnel and an exchange are open: each leaves its record, with its bytes and why it ended")
+def _():
+    w, _ = world()
+    fresh = w.sandbox(POLICY)
+    parts = {"pass.example.com": f"{w.folder}/part1",
+             "web.example.com": f"{w.folder}/part2"}
+    running = [subprocess.Popen(fresh.guest.argv(
+        ["curl", "-sS", "--cacert", ca, "-N", "-o", parts[host],
+         f"https://{host}/slow/file"]), stderr=subprocess.DEVNULL)
+        for host, ca in (("pass.example.com", w.authority.ca),
+                         ("web.example.com", fresh.ca))]
+    for part in parts.values():
+        until(lambda p=part: os.path.exists(p) and os.path.getsize(p) > 0, 10,
+              "bytes come")
+    gate = gate_pid(w, fresh)
+    began = time.monotonic()
+    fresh.rm().ok()
+    took = time.monotonic() - began
+    for process in running:
+        process.kill()  # its device is gone, and nobody tells it
+        process.wait()
+    tunnel = w.audited(fresh.name, event="connect", host="pass.example.com",
+                       reason="gate-restart")
+    assert tunnel["down"] > 0, tunnel
+    request = w.audited(fresh.name, event="request", host="web.example.com",
+                        path="/slow/file", reason="gate-restart")
+    assert request["down"] > 0 and request["status"] == 200, request
+    until(lambda: not os.path.exists(f"/proc/{gate}"), 2, "its gate is gone")
+    return f"rm took {took * 1000:.0f} ms"
+
+
+@claim("a gate that stands still is gone within a second of rm, and its sandbox's name is free at once")
+def _():
+    w, _ = world()
+    fresh = w.sandbox(NARROW)
+    gate = gate_pid(w, fresh)
+    os.kill(gate, signal.SIGSTOP)
+    fresh.rm().ok()
+    w.cli("create", fresh.name, "--policy", fresh.policy).ok()
+    until(lambda: not os.path.exists(f"/proc/{gate}"), 2, "its gate is gone")
+    got = json.loads(w.cli("show", fresh.name, "--json").ok().out)
+    equal(got["state"], "running")
+    w.cli("rm", fresh.name).ok()
+
+
+@claim("tapwardd stands still: every command says so and ends, and works when it goes on")
+def _():
+    w, s = world()
+    env = dict(os.environ, TAPWARD_TIMEOUT="2")
+    w.daemon.send_signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        running = [subprocess.Popen(
+            [f"{w.tree}/bin/tapward", "--socket", w.socket, *argv], env=env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for argv in (["show", s.name], ["list"], ["env", s.name], ["log"],
+                         ["log", "--follow"], ["reload", s.name, "--policy", s.policy],
+                         ["create", "never", "--policy", s.policy],
+                         ["exec", s.name, "--", "true"], ["stop", s.name],
+                         ["rm", "never"])]
+        for process in running:
+            _, err = process.communicate(timeout=20)
+            equal(process.returncode, 69, f"{process.args}: {err}")
+            contains(err, "has not answered for 2 s", str(process.args))
+        took = time.monotonic() - began
+    finally:
+        w.daemon.send_signal(signal.SIGCONT)
+    until(lambda: w.cli("list").code == 0, 10, "it goes on")
+    w.cli("rm", "never")
+    assert works(s), "the sandbox too"
+    return f"{len(running)} commands in {took:.1f} s"
+
+
 @claim("a full disk under the audit log stops new exchanges; that is recorded when there is room")
 def _():
     w = World(NAMES, start=False)

@@ -1,4 +1,5 @@
 """How microVMs end: killed at each stage, by their limits, by their guests."""
+import contextlib
 import fcntl
 import json
 import os
@@ -10,7 +11,6 @@ import subprocess
 import termios
 import time
 
-from harness import hostile_guest
 from harness.claims import claim, contains, equal, lacks, until
 from harness.vm import BOOT_S, VmWorld
 
@@ -219,8 +219,7 @@ def _():
     w.start()
     vm = vm_of(w, "lone")
     if vm is None or vm["state"] == "ended":
-        until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
-              f"nobody's guest: {w.left()}")
+        until(lambda: not w.left(), 5, f"nobody's guest: {w.left()}")
     w.cli("rm", "lone").ok()
     nothing_left(w)
 
@@ -242,29 +241,134 @@ def _():
     run.ended()
 
 
-@claim("--max-duration holds when its run is stopped, when tapwardd is dead, and over an adoption")
+@claim("kill -9 of tapwardd during a copy: the copy goes on, the next adopts it, it ends with its run")
 def _():
     w = world()
-    run = Run(w, "--max-duration", "12s")
-    run.boot()
-    os.kill(run.process.pid, signal.SIGSTOP)
-    until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 25,
-          "it ends though its run is stopped")
+    run = at_stage(w, "copy")
+    kill_daemon(w)
+    before = sent(w)
+    until(lambda: sent(w) > before + (1 << 20), 20, "the copy goes on")
+    w.start()
+    equal(w.names(), [run.name])
+    before = sent(w)
+    until(lambda: sent(w) > before + (1 << 20), 20, "and on")
+    run.process.kill()
     nothing_left(w)
-    os.kill(run.process.pid, signal.SIGCONT)
+    run.ended()
+
+
+def ending(w):
+    """A run whose command is over, which waits for tapwardd to end all; that
+    stands still until it is told to go on."""
+    run = Run(w, command="echo started; read line; exit 5")
+    run.command()
+    w.daemon.send_signal(signal.SIGSTOP)
+    run.process.stdin.write(b"x\n")
+    run.process.stdin.flush()
+    until(lambda: asks(run.process), 20, "run asks for its end")
+    return run
+
+
+def asks(process):
+    """It has a connection to the control socket, beside its session."""
+    folder = f"/proc/{process.pid}/fd"
+    links = [os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)]
+    return len([link for link in links if link.startswith("socket:")]) > 1
+
+
+@claim("kill -9 of each while a run ends: nothing is left, and the command's status stands if run lives")
+def _():
+    w = world()
+    took = []
+    for name in ("tapward", "tapward-vm", "qemu-system-x86", "tapwardd"):
+        run = ending(w)
+        if name == "tapward":
+            run.process.kill()
+        elif name == "tapwardd":
+            kill_daemon(w)
+            w.start()
+        else:
+            os.kill(w.processes(name)[0], signal.SIGKILL)
+        if name != "tapwardd":
+            w.daemon.send_signal(signal.SIGCONT)
+        code, err = run.ended()
+        if name != "tapward":
+            equal(code, 5, f"{name}: {err}")
+        took.append(f"{name} {nothing_left(w):.1f}")
+    return "seconds: " + ", ".join(took)
+
+
+@claim("kill -9 of tapward-vm as it is born: run says so, nothing is left")
+def _():
+    w = world()
+    run = Run(w)
+    run.spawned()
+    os.kill(w.newborn()[0], signal.SIGKILL)
     code, err = run.ended()
     equal(code, 125, err)
-    contains(err, "--max-duration")
+    contains(err, "tapward: ")
+    nothing_left(w)
 
+
+def vm_pid(w, name):
+    """tapward-vm of a sandbox, once its monitor runs."""
+    def runs():
+        vm = vm_of(w, name)
+        return vm and vm["state"] in ("booting", "ready") and vm["pid"]
+
+    return until(runs, 30, "the monitor runs")
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rsplit(") ", 1)[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
+@claim("--max-duration holds when its run is stopped, and when tapward-vm is, which keeps it")
+def _():
+    w = world()
+    runs = [Run(w, "--max-duration", "12s") for _ in range(2)]
+    pids = []
+    for run in runs:
+        run.create()
+        pids.append(vm_pid(w, run.name))
+    os.kill(runs[0].process.pid, signal.SIGSTOP)
+    os.kill(pids[1], signal.SIGSTOP)
+    began = time.monotonic()
+    for pid in pids:
+        until(lambda p=pid: not lives(p), 25, "it ends all the same")
+    took = time.monotonic() - began
+    nothing_left(w)
+    os.kill(runs[0].process.pid, signal.SIGCONT)
+    code, err = runs[0].ended()
+    equal(code, 125, err)
+    contains(err, "--max-duration")
+    equal(runs[1].ended()[0], 125)
+    return f"both after {took:.0f} s"
+
+
+@claim("--max-duration holds when tapwardd is dead, and over an adoption without any client")
+def _():
+    w = world()
+    w.cli("create", "lone", "--policy", w.policy, "--image", "default",
+          "--max-duration", "20s", timeout=BOOT_S).ok()
+    lone = vm_pid(w, "lone")
     run = Run(w, "--max-duration", "12s")
-    run.boot()
+    run.create()
+    ours = vm_pid(w, run.name)
     kill_daemon(w)
-    until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 25,
-          "it ends though there is no tapwardd")
+    until(lambda: not lives(ours), 25, "it ends though there is no tapwardd")
     code, err = run.ended()
     equal(code, 125, err)
     contains(err, "--max-duration")
     w.start()
+    until(lambda: not lives(lone), 25, "the adopted one ends")
+    contains(until(lambda: vm_of(w, "lone")["reason"], 5, "it says why"),
+             "max-duration")
+    w.cli("rm", "lone").ok()
     nothing_left(w)
 
 
@@ -279,11 +383,11 @@ def _():
     equal(run.ended()[0], 9)
     nothing_left(w)
 
-    run = Run(w, command="trap '' INT; echo started; "
+    run = Run(w, command="trap 'echo caught' INT; echo started; "
               "while :; do sleep 0.1; done")
     run.command()
     os.kill(run.process.pid, signal.SIGINT)
-    time.sleep(1)  # that it goes on can only be seen by waiting
+    equal(run.process.stdout.readline(), b"caught\n")
     equal(run.process.poll(), None)
     os.kill(run.process.pid, signal.SIGINT)
     equal(run.ended()[0], 130)
@@ -325,6 +429,38 @@ def _():
     equal(w.cli("exec", "kept", "--", "cat", "/root/x").ok().out, "x\n")
     w.cli("rm", "kept").ok()
     nothing_left(w)
+
+
+@claim("a command that ends while tapwardd is dead: its status stands, and the next one has its record")
+def _():
+    w, name = machine()
+    run = subprocess.Popen(
+        [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name, "--",
+         "sh", "-c", "echo started; read line; exit 6"], env=w.env,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    equal(run.stdout.readline(), b"started\n")
+    kill_daemon(w)
+    run.communicate(b"x\n", timeout=20)
+    equal(run.returncode, 6)
+    w.start()
+    until(lambda: [r for r in w.audit(name, event="run")
+                   if r["detail"].startswith("exit code 6; image ")], 10,
+          "its record is there")
+
+
+@claim("kill -9 of exec: what it ran in the guest ends, the guest goes on")
+def _():
+    w, name = machine()
+    run = subprocess.Popen(
+        [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name,
+         "--no-input", "--", "sh", "-c",
+         "echo $$ >/root/pid; echo started; exec sleep 600"],
+        stdout=subprocess.PIPE, env=w.env)
+    equal(run.stdout.readline(), b"started\n")
+    run.kill()
+    run.communicate()
+    until(lambda: w.cli("exec", name, "--", "sh", "-c",
+                        "kill -0 $(cat /root/pid)").code == 1, 10, "it ended")
 
 
 @claim("a guest that floods its console, or writes what nobody reads: memory flat, others are served")
@@ -383,15 +519,6 @@ def _():
     return f"exec during the fork bomb: {got.code} in {during:.1f} s"
 
 
-def hostile(w, name, what):
-    """A guest that was broken into; its agent is stopped from now on."""
-    w.cli("put", name, "--merge", hostile_guest.__file__, "/root/h.py").ok()
-    return subprocess.Popen(
-        [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name,
-         "--no-input", "--", "python3", "/root/h.py", what],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=w.env)
-
-
 @claim("a guest that floods its agent's channel with what is no frame is ended, with the reason, memory flat")
 def _():
     notes = []
@@ -400,13 +527,15 @@ def _():
         w, name = machine()
         vm = w.processes("tapward-vm")[0]
         before = peak = rss_kib(vm)
-        run = hostile(w, name, what)
-        while run.poll() is None:
-            try:
+        run = w.hostile(name, what)
+
+        def watch():
+            nonlocal peak
+            with contextlib.suppress(OSError, IndexError):
                 peak = max(peak, rss_kib(vm))
-            except OSError:
-                pass
-            time.sleep(0.01)
+            return run.poll() is not None
+
+        until(watch, 60, "it is ended", 0.01)
         _, err = run.communicate()
         equal(run.returncode, 125, err)
         contains(err.decode(), says)
@@ -421,7 +550,7 @@ def _():
 @claim("a guest whose agent never answers again: --timeout and stop hold, and it is ended with a reason")
 def _():
     w, name = machine()
-    run = hostile(w, name, "silence")
+    run = w.hostile(name, "silence")
     until(lambda: w.cli("exec", name, "--timeout", "1", "--", "true",
                         timeout=60).code == 125, 60, "it answers no more")
     _, err = run.communicate(timeout=20)
@@ -430,9 +559,7 @@ def _():
     until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
           "it is ended")
     w, name = machine()
-    run = hostile(w, name, "silence")
-    until(lambda: sent(w) > 0 and run.poll() is None, 5, "it runs")
-    time.sleep(2)  # the agent stops soon, and cannot say when
+    run = w.hostile(name, "silence")
     w.cli("stop", name).ok()
     until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 12,
           "stop holds")
@@ -445,11 +572,11 @@ class Terminal:
     def __init__(self, w, name, *argv):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            time.sleep(0.2)
+            self.fd = 0
+            self.resize(30, 100)
             os.execve(f"{w.tree}/bin/tapward",
                       ["tapward", "--socket", w.socket, "exec", "--tty", name,
                        "--", *argv], w.env)
-        self.resize(30, 100)
         self.text = b""
 
     def resize(self, rows, cols):

@@ -294,6 +294,25 @@ def _():
         w.cli("reload", "verified", "--policy", w.policy).ok()
 
 
+CREDENTIAL = """
+[credential verify-revoked]
+kind  = static
+value = file:{file}
+host  = verify.example
+apply = bearer
+strip = authorization
+grant = verify-* user:root
+"""
+
+
+@claim("planted: it is not this host's network that verify is run in")
+def _():
+    w = machine()
+    got = failing(verify(w, "verified", before=["unshare", "-n"]))
+    equal(list(got), ["a sandbox in this host's own network"], repr(got))
+    return got["a sandbox in this host's own network"]
+
+
 WIDE = """[policy]
 version = 1
 
@@ -311,9 +330,29 @@ def verify_names(w):
             if s["name"].startswith("verify-") and "neighb" not in s["name"]]
 
 
-@claim("planted: its own policy has a method, a path and a port more")
+@contextlib.contextmanager
+def granted(w):
+    """The host grants what it does not grant."""
+    with open(w.config, encoding="ascii") as f:
+        before = f.read()
+    token = w.file("revoked", "canary-of-verify\n", 0o600)
+    w.file("tapward.ini", before + CREDENTIAL.format(file=token))
+    w.daemon.send_signal(signal.SIGHUP)
+    try:
+        yield
+    finally:
+        w.file("tapward.ini", before)
+        w.daemon.send_signal(signal.SIGHUP)
+
+
+@claim("planted: its own policy has a method, a path and a port more, and what is revoked is granted")
 def _():
     w = world()
+    with granted(w):
+        widened_run(w)
+
+
+def widened_run(w):
     wide = w.file("verify-wide.ini", WIDE)
     process = subprocess.Popen(
         w.host.plain([f"{w.tree}/bin/tapward", "--socket", w.socket, "verify",
@@ -332,7 +371,7 @@ def _():
         process.kill()
         process.wait()
     got = failing({r["tried"]: r for r in json.loads(out)})
-    equal(sorted(got), ["a write to the allowed host",
+    equal(sorted(got), ["a revoked credential", "a write to the allowed host",
                         "another path of the allowed host",
                         "another port of the allowed host"], repr(got))
     equal(process.returncode, 1)

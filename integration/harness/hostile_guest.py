@@ -7,12 +7,19 @@ guest that was broken into may. What it says there is the first argument:
   flood     frames on a stream that nobody opened, without end
   archive   to one GET after the other: the archives whose hexadecimal forms
             are the other arguments
+
+It begins when a line comes in, since its agent has passed on all else by then,
+and says that the agent is stopped in the only way that is left: by a question
+for STOPPED, which is in the audit log then.
 """
 import ctypes
 import os
+import socket
 import struct
 import sys
 import time
+
+STOPPED = "agent-is-stopped.example"
 
 PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 WALL = 0x40000000
@@ -45,6 +52,13 @@ def stop_agent():
     check(libc.ptrace(PTRACE_SEIZE, 1, None, None))
     check(libc.ptrace(PTRACE_INTERRUPT, 1, None, None))
     os.waitpid(1, WALL)
+
+
+def tell_stopped():
+    try:
+        socket.getaddrinfo(STOPPED, 80)
+    except OSError:
+        pass
 
 
 def write(port, data):
@@ -83,9 +97,10 @@ def answer_get(port, archive):
 
 def main():
     print("ready", flush=True)
-    time.sleep(1)  # the last that the agent passes on
+    sys.stdin.readline()
     port = take_port()
     stop_agent()
+    tell_stopped()
     what = sys.argv[1]
     for archive in sys.argv[2:]:
         answer_get(port, bytes.fromhex(archive))

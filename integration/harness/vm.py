@@ -4,9 +4,10 @@ import glob
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 
-from . import shell
+from . import hostile_guest, shell
 from .claims import Skip, until
 from .world import TREE, World
 
@@ -70,12 +71,30 @@ class VmWorld(World):
 
     def vm_start(self, *argv, **kwargs):
         """The same, going on; returns the Popen."""
-        import subprocess
         return subprocess.Popen(
             [f"{self.tree}/bin/tapward", "--socket", self.socket, "run",
              "--policy", self.policy, *argv], env=self.env,
             start_new_session=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+
+    def hostile(self, name, *what):
+        """A guest that was broken into (hostile_guest.py), as a Popen; its
+        agent is stopped, and says nothing of its own any more."""
+        self.cli("put", name, "--merge", hostile_guest.__file__,
+                 "/root/h.py").ok()
+        told = len(self.audit(name, event="dns", host=hostile_guest.STOPPED))
+        process = subprocess.Popen(
+            [f"{self.tree}/bin/tapward", "--socket", self.socket, "exec", name,
+             "--", "python3", "/root/h.py", *what], env=self.env,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        assert process.stdout.readline() == b"ready\n", process.communicate()
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        until(lambda: process.poll() is not None or told < len(self.audit(
+            name, event="dns", host=hostile_guest.STOPPED)), 60,
+              "the agent is stopped")
+        return process
 
     def processes(self, *names):
         """Pids of this world's processes of these names."""

@@ -49,8 +49,9 @@ sh(const char *script)
 	    folder);
 	if (system(command) != 0) {
 		(void)snprintf(command, sizeof(command), "cat %s/said", folder);
-		(void)system(command);
-		fail_msg("the script failed:\n%s", script);
+		if (system(command) == 0)
+			fail_msg("the script failed:\n%s", script);
+		fail();
 	}
 }
 
