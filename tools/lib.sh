@@ -52,10 +52,12 @@ no_services() {
 	trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 }
 
-# build PRESET [OPTION...]: configures it, with further options, and builds it.
+# build PRESET [OPTION...]: configures it, with further options, and builds it;
+# of it the target that $only names, if it does.
 build() {
 	cmake -S "$root" --preset "$@" >"$root/build/.$1.log" 2>&1 &&
-		cmake --build "$root/build/$1" >>"$root/build/.$1.log" 2>&1 && return 0
+		cmake --build "$root/build/$1" ${only:+--target "$only"} \
+			>>"$root/build/.$1.log" 2>&1 && return 0
 	tail -40 "$root/build/.$1.log" >&2
 	fail "the build of preset $1 failed; its whole log: build/.$1.log"
 }
