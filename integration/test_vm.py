@@ -147,14 +147,14 @@ def _():
     with open(f"{tree}/run.sh", "w", encoding="ascii") as f:
         f.write("#!/bin/sh\n")
     os.chmod(f"{tree}/run.sh", 0o755)
-    w.cli("put", name, tree, "/root/tree").ok()
-    w.cli("get", name, "/root/tree", f"{w.folder}/back").ok()
+    w.cli("put", name, tree, "/srv/tree").ok()
+    w.cli("get", name, "/srv/tree", f"{w.folder}/back").ok()
     got = subprocess.run(["diff", "-r", "--no-dereference", tree,
                           f"{w.folder}/back"], capture_output=True, check=False)
     equal((got.returncode, got.stdout), (0, b""))
     assert os.access(f"{w.folder}/back/run.sh", os.X_OK)
     equal(os.readlink(f"{w.folder}/back/a/link"), "b/file")
-    again = w.cli("get", name, "/root/tree/run.sh", f"{w.folder}/back/run.sh")
+    again = w.cli("get", name, "/srv/tree/run.sh", f"{w.folder}/back/run.sh")
     assert again.code != 0 and "exists" in again.err.lower(), repr(again)
 
 

@@ -179,10 +179,10 @@ def _():
         s.bind(f"{tree}/socket")
     os.mknod(f"{tree}/null", 0o666 | 0o020000, os.makedev(1, 3))
     w.file("odd/file", "x")
-    got = w.cli("put", "guest", tree, "/root/odd").ok()
+    got = w.cli("put", "guest", tree, "/srv/odd").ok()
     contains(got.err, "3 sockets, devices or FIFOs were left out")
-    equal(w.cli("exec", "guest", "--", "ls", "/root/odd").ok().out, "file\n")
-    refused(w.cli("put", "guest", f"{tree}/fifo", "/root/fifo"),
+    equal(w.cli("exec", "guest", "--", "ls", "/srv/odd").ok().out, "file\n")
+    refused(w.cli("put", "guest", f"{tree}/fifo", "/srv/fifo"),
             "neither a file nor a folder")
     w.cli("exec", "guest", "--", "sh", "-c", """
         mkdir -p /tmp/e/in && cd /tmp/e && mkfifo fifo && mknod null c 1 3 &&
@@ -205,16 +205,16 @@ def _():
 @claim("a full disk is the command's error, and the next command runs")
 def _():
     w = world()
-    got = w.cli("exec", "guest", "--", "dd", "if=/dev/zero", "of=/root/full",
+    got = w.cli("exec", "guest", "--", "dd", "if=/dev/zero", "of=/srv/full",
                 "bs=64k", timeout=60)
     equal(got.code, 1, repr(got))
     contains(got.err, "No space left on device")
     big = f"{w.folder}/big"
     with open(big, "wb") as f:
         f.truncate(16 << 20)
-    got = w.cli("put", "guest", big, "/root/big", timeout=60)
+    got = w.cli("put", "guest", big, "/srv/big", timeout=60)
     refused(got, "No space left on device")
-    w.cli("exec", "guest", "--", "rm", "/root/full").ok()
+    w.cli("exec", "guest", "--", "rm", "/srv/full").ok()
 
 
 @claim("another member of the group may not exec, put, get, stop or start there; root may")

@@ -423,10 +423,10 @@ def blocked(process):
 def _():
     w = world()
     got = w.vm_run("--keep", "--name", "kept", "--", "sh", "-c",
-                   "echo x >/root/x")
+                   "echo x >/srv/x")
     equal(got.code, 0, repr(got))
     contains(got.err, "kept goes on; tapward rm kept ends it")
-    equal(w.cli("exec", "kept", "--", "cat", "/root/x").ok().out, "x\n")
+    equal(w.cli("exec", "kept", "--", "cat", "/srv/x").ok().out, "x\n")
     w.cli("rm", "kept").ok()
     nothing_left(w)
 
@@ -454,13 +454,13 @@ def _():
     run = subprocess.Popen(
         [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name,
          "--no-input", "--", "sh", "-c",
-         "echo $$ >/root/pid; echo started; exec sleep 600"],
+         "echo $$ >/srv/pid; echo started; exec sleep 600"],
         stdout=subprocess.PIPE, env=w.env)
     equal(run.stdout.readline(), b"started\n")
     run.kill()
     run.communicate()
     until(lambda: w.cli("exec", name, "--", "sh", "-c",
-                        "kill -0 $(cat /root/pid)").code == 1, 10, "it ended")
+                        "kill -0 $(cat /srv/pid)").code == 1, 10, "it ended")
 
 
 @claim("a guest that floods its console, or writes what nobody reads: memory flat, others are served")

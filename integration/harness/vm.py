@@ -81,11 +81,11 @@ class VmWorld(World):
         """A guest that was broken into (hostile_guest.py), as a Popen; its
         agent is stopped, and says nothing of its own any more."""
         self.cli("put", name, "--merge", hostile_guest.__file__,
-                 "/root/h.py").ok()
+                 "/srv/h.py").ok()
         told = len(self.audit(name, event="dns", host=hostile_guest.STOPPED))
         process = subprocess.Popen(
             [f"{self.tree}/bin/tapward", "--socket", self.socket, "exec", name,
-             "--", "python3", "/root/h.py", *what], env=self.env,
+             "--", "python3", "/srv/h.py", *what], env=self.env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         assert process.stdout.readline() == b"ready\n", process.communicate()
