@@ -290,14 +290,14 @@ static unsigned int
 read_budget(struct chan *c)
 {
 	/* Not the loop's own time, which has steps of 4 ms. */
-	uint64_t now_us, gap_us;
+	uint64_t now_us, last_us;
 
 	if (c->many_slot > 0)
 		return GATHERED_BUDGET;
 	now_us = clock_mono_us();
-	gap_us = now_us - c->woken_us;
+	last_us = c->woken_us;
 	c->woken_us = now_us;
-	return gap_us < BUSY_US ? READ_BUDGET : 1;
+	return now_us < last_us + BUSY_US ? READ_BUDGET : 1;
 }
 
 static void

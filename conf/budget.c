@@ -172,11 +172,11 @@ in_span(const struct budget_slot *s, uint64_t now, uint64_t *ret_oldest)
 	uint64_t sum = 0;
 
 	*ret_oldest = now;
-	for (uint64_t i = 0; i < BUDGET_SLICES; i++) {
+	for (uint64_t i = 0; i < BUDGET_SLICES && i <= s->newest; i++) {
 		uint64_t at = s->newest - i;
 		uint32_t n = s->slices[at % BUDGET_SLICES];
 
-		if (i > s->newest || at + BUDGET_SLICES <= now)
+		if (at + BUDGET_SLICES <= now)
 			break;
 		sum += n;
 		if (n > 0)

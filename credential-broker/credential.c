@@ -263,9 +263,13 @@ find_setting(const struct credential *c, const char *name, unsigned int n)
 	const struct message_broker_credential *d = &c->definition;
 	unsigned int i;
 
-	for (i = 0; i < d->setting_count; i++)
-		if (strcmp(d->settings[i].name, name) == 0 && n-- == 0)
+	for (i = 0; i < d->setting_count; i++) {
+		if (strcmp(d->settings[i].name, name) != 0)
+			continue;
+		if (n == 0)
 			break;
+		n--;
+	}
 	return i;
 }
 

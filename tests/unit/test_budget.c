@@ -12,14 +12,15 @@
 #include "conf/budget.h"
 #include "tests/unit/make_policy.h"
 
-/* xorshift64: the same numbers every time. */
-static uint64_t
+/* Knuth's MMIX constants: the same numbers every time. */
+static uint32_t
 next_random(uint64_t *seed)
 {
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
+	uint64_t product;
+
+	(void)__builtin_mul_overflow(*seed, 6364136223846793005ull, &product);
+	(void)__builtin_add_overflow(product, 1442695040888963407ull, seed);
+	return (uint32_t)(*seed >> 33);
 }
 
 #define ASKED 20000

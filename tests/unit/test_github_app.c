@@ -97,9 +97,10 @@ static const char *
 minted_answer(char buf[1024], int life_s, const char *permissions,
     const char *more)
 {
+	const int64_t end_ms = (int64_t)clock_wall_ms() + life_s * 1000LL;
 	char end[CLOCK_TEXT_SIZE];
 
-	(void)clock_text(clock_wall_ms() + (uint64_t)life_s * 1000, end);
+	(void)clock_text((uint64_t)end_ms, end);
 	(void)snprintf(buf, 1024,
 	    "HTTP/1.1 201 Created\r\nContent-Type: application/json; "
 	    "charset=utf-8\r\nConnection: close\r\n\r\n"

@@ -327,8 +327,11 @@ each_preset_says_what_it_is_for(void **state)
 	for (const struct preset *p = presets_all; p->name != NULL; p++) {
 		struct preset_about about = presets_about(p);
 		const char *before = "", *line;
-		AUTO_FREE char *text = strndup((const char *)p->text, p->len);
+		AUTO_FREE char *text = calloc(1, p->len + 1);
 		char *rest = text;
+
+		assert_non_null(text);
+		memcpy(text, p->text, p->len);
 
 		if (about.group.len == 0 || about.title.len < 8)
 			fail_msg("%s: the first line is not \"; GROUP: TITLE\"",
