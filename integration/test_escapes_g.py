@@ -270,7 +270,7 @@ def _():
         line = text[:text.index("host      = ")].count("\n") + 1
         got = run([f"{w.tree}/sbin/tapwardd", "--config", config,
                    "--foreground"])
-        equal(got.code, 1, f"{host}: {got!r}")
+        equal(got.code, 78, f"{host}: {got!r}")
         contains(got.both, f"shared-host.ini:{line}: ", f"{host}: {got!r}")
     equal(seen(origins), {})
 

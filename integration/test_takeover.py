@@ -183,11 +183,12 @@ def _():
     for credential, host, more in REFUSED_LEASES:
         got = taken.lease(credential, host, **more)
         assert got is not None, f"{credential} {host} {more}: channel lost"
-        assert got[0] and len(got[1]) == 1, f"{credential} {host} {more}: {got}"
+        # The reason, and no word of why: nothing else comes back.
+        assert got[0] and got[1][1:] == b"\0\0", f"{credential} {host} {more}: {got}"
     for credential, host, more in ODD_LEASES:
         with Hostile() as other:
             got = other.lease(credential, host, **more)
-            assert got is None or (got[0] and len(got[1]) == 1), \
+            assert got is None or (got[0] and got[1][1:] == b"\0\0"), \
                 f"{credential} {host} {more}: {got}"
     w.audited(taken.s.name, event="lease", verdict="deny", credential="vault",
               reason="credential-misuse")

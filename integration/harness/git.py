@@ -1,5 +1,9 @@
 """Repositories that nginx and git-http-backend serve."""
 import os
+import socketserver
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler
 
 from . import shell
 
@@ -10,14 +14,8 @@ ENV = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a",
 # What a server block holds for what is below location.
 LOCATION = """
     location ~ ^{location} {{ {more}
-      include /etc/nginx/fastcgi_params;
-      fastcgi_param SCRIPT_FILENAME /usr/lib/git-core/git-http-backend;
-      fastcgi_param GIT_PROJECT_ROOT {folder}/repos;
-      fastcgi_param GIT_HTTP_EXPORT_ALL 1;
-      fastcgi_param REMOTE_USER guest;
-      fastcgi_param PATH_INFO $uri;
-      fastcgi_request_buffering off;
-      fastcgi_pass unix:{folder}/fcgi.sock; }}
+      proxy_http_version 1.1;
+      proxy_pass http://unix:{folder}/git.sock; }}
 """
 
 
@@ -42,9 +40,63 @@ def make_repository(folder, name, files=()):
     return bare
 
 
+class Handler(BaseHTTPRequestHandler):
+    """git-http-backend(1) by CGI (RFC 3875): a process for each request, whose
+    body nginx has gathered."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        path, _, query = self.path.partition("?")
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        env = {"PATH": os.environ["PATH"], "REQUEST_METHOD": self.command,
+               "PATH_INFO": path, "QUERY_STRING": query,
+               "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+               "CONTENT_LENGTH": str(len(body)),
+               "HTTP_CONTENT_ENCODING":
+                   self.headers.get("Content-Encoding", ""),
+               "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+               "GIT_PROJECT_ROOT": self.server.root,
+               "GIT_HTTP_EXPORT_ALL": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
+               "REMOTE_USER": "guest", "REMOTE_ADDR": "127.0.0.1"}
+        got = subprocess.run(["/usr/lib/git-core/git-http-backend"], env=env,
+                             input=body, stdout=subprocess.PIPE, check=False)
+        head, _, text = got.stdout.partition(b"\r\n\r\n")
+        fields = [line.split(": ", 1)
+                  for line in head.decode("latin-1").split("\r\n") if line]
+        status = dict(fields).get("Status", "200 OK")
+        self.send_response_only(int(status.split(" ")[0]))
+        for name, value in fields:
+            if name not in ("Status", "Content-Length"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_GET = do_HEAD = do_POST = answer
+
+    def log_message(self, format, *args):
+        pass
+
+
+class Backend(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+    def __init__(self, folder):
+        self.root = f"{folder}/repos"
+        super().__init__(f"{folder}/git.sock", Handler)
+
+
 def start_backend(w):
     """What LOCATION passes to."""
-    backend = shell.start(
-        w.net.plain(["fcgiwrap", "-s", f"unix:{w.folder}/fcgi.sock"]),
-        f"{w.folder}/fcgi.log")
-    w.closers.append(lambda: shell.stop(backend))
+    backend = Backend(w.folder)
+    thread = threading.Thread(target=backend.serve_forever, daemon=True)
+    thread.start()
+
+    def close():
+        backend.shutdown()
+        backend.server_close()
+        thread.join()
+
+    w.closers.append(close)

@@ -42,11 +42,12 @@ def dial_body(host, port, scheme, redirect=False):
 
 
 def lease_body(credential, host, port=443, scheme=0, method="GET", path="/",
-               query=None, websocket=False):
+               query=None, websocket=False, region="", service=""):
     return (str16(credential) + str16(host) + struct.pack(">HB", port, scheme)
             + str16(method) + str16(path)
             + (b"\0" if query is None else b"\1" + str16(query))
-            + (b"\1" if websocket else b"\0"))
+            + (b"\1" if websocket else b"\0") + str16(region)
+            + str16(service))
 
 
 def audit_body(event, *, verdict=0, reason="no-rule", host="", port=443,
