@@ -171,7 +171,8 @@ start_tls(struct inspect *i)
 		return;
 	}
 	v = policy_judge_connect(&i->gate->pair, i->host, c->port);
-	i->tls.prefers_http11 = v.action == ACTION_DENY;
+	/* A push over HTTP/2 has been seen to reach its origin damaged. */
+	i->tls.prefers_http11 = v.action == ACTION_DENY || v.is_git;
 	stream_init(&i->stream, i->gate->base, c->fd, ssl, on_ready, i);
 	i->has_stream = true;
 	i->is_in_handshake = true;
