@@ -77,6 +77,9 @@ static const struct cli_command commands[] = {
 	{ "learn", "NAME", "a policy that lets through what it asked for",
 	    cmd_learn },
 	{ "status", "[--json]", "how the daemon is", cmd_status },
+	{ "doctor", "[--config FILE] [--json]",
+	    "what keeps this host from working, and what mends it",
+	    cmd_doctor },
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))

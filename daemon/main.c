@@ -23,6 +23,7 @@
 #include "daemon/jobs.h"
 #include "daemon/link_recorder.h"
 #include "daemon/notify.h"
+#include "daemon/probe.h"
 #include "daemon/startup.h"
 #include "daemon/supervisor.h"
 #include "daemon/sweep.h"
@@ -82,7 +83,9 @@ supervisor_state_path(const struct supervisor *sv,
 static void
 usage(FILE *to)
 {
-	(void)fputs("usage: tapwardd [--config FILE] [--foreground]\n", to);
+	(void)
+	    fputs("usage: tapwardd [--config FILE] [--foreground] | --probe\n",
+		to);
 }
 
 static struct options
@@ -91,6 +94,7 @@ parse_options(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "foreground", no_argument, NULL, 'f' },
+		{ "probe", no_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
@@ -106,6 +110,8 @@ parse_options(int argc, char **argv)
 		} else if (c == 'v') {
 			(void)puts("tapwardd " TAPWARD_VERSION);
 			exit(EXIT_SUCCESS);
+		} else if (c == 'p') {
+			exit(probe());
 		} else {
 			usage(c == 'h' ? stdout : stderr);
 			exit(c == 'h' ? EXIT_SUCCESS : 2);
