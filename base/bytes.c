@@ -335,6 +335,34 @@ span_printable(struct span s)
 	return i;
 }
 
+struct span
+span_without_line_ends(struct span s)
+{
+	while (
+	    s.len > 0 && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\r'))
+		s.len--;
+	return s;
+}
+
+struct span
+span_take_line(struct span *rest)
+{
+	const uint8_t *end =
+	    rest->len == 0 ? NULL : memchr(rest->ptr, '\n', rest->len);
+	const size_t n = end == NULL ? rest->len : (size_t)(end - rest->ptr);
+	const struct span line = { rest->ptr, n };
+
+	if (rest->len == 0)
+		return line;
+	rest->ptr += n;
+	rest->len -= n;
+	if (rest->len > 0) {
+		rest->ptr++;
+		rest->len--;
+	}
+	return line;
+}
+
 bool
 bytes_eq_case(const uint8_t *a, const uint8_t *b, size_t len)
 {

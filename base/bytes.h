@@ -95,6 +95,10 @@ void wr_patch_u16(struct wr *w, size_t at, uint16_t v);
 
 /* How many bytes at its front are printable ASCII. */
 size_t span_printable(struct span s);
+/* Without the CR and LF at its end. */
+struct span span_without_line_ends(struct span s);
+/* Up to its LF, which is dropped; what comes after is left in *rest. */
+struct span span_take_line(struct span *rest);
 /* Of len bytes each: ASCII letters compare without case. */
 bool bytes_eq_case(const uint8_t *a, const uint8_t *b, size_t len);
 

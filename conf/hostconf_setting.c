@@ -33,6 +33,7 @@ static const char *const kind_names[BROKER_KIND_COUNT] = {
 	[BROKER_KIND_OCI] = "oci",
 	[BROKER_KIND_GITHUB_APP] = "github-app",
 	[BROKER_KIND_EXEC] = "exec",
+	[BROKER_KIND_VAULT] = "vault",
 };
 static_assert(BROKER_KIND_COUNT <= 32, "a bit for each kind");
 
@@ -186,11 +187,60 @@ check_user(struct span v)
 	    : "the name of a user that is not root";
 }
 
+static const char *
+check_login(struct span v)
+{
+	return is_one_of(v, "token approle jwt kubernetes")
+	    ? NULL
+	    : "`token`, `approle`, `jwt` or `kubernetes`";
+}
+
+static const char *
+check_engine(struct span v)
+{
+	return is_one_of(v, "kv1 kv2 dynamic") ? NULL
+					       : "`kv1`, `kv2` or `dynamic`";
+}
+
+/* Goes into a URL as it is, so it must mean there what it says here. */
+static const char *
+check_api_path(struct span v)
+{
+	size_t dots = 0, start = 0;
+
+	for (size_t i = 0; i <= v.len; i++) {
+		if (i == v.len || v.ptr[i] == '/') {
+			if (i == start || (dots == i - start && dots <= 2))
+				return "a path without a slash at either end, "
+				       "'.' and '..'";
+			start = i + 1;
+			dots = 0;
+		} else if (!ascii_is_alnum(v.ptr[i]) &&
+		    memchr("-_.~@+=:", v.ptr[i], 8) == NULL) {
+			return "a path of letters, digits and -_.~@+=:";
+		} else if (v.ptr[i] == '.') {
+			dots++;
+		}
+	}
+	return NULL;
+}
+
+/* All that there is: whoever asked for it has asked for nothing narrower. */
+static const char *
+check_vault_policy(struct span v)
+{
+	if (span_is(v, "root"))
+		return "root may do everything: name a policy that reads the "
+		       "secret";
+	return check_api_path(v);
+}
+
 #define OAUTH2 KIND_BIT(OAUTH2)
 #define AWS KIND_BIT(AWS)
 #define OCI KIND_BIT(OCI)
 #define GITHUB KIND_BIT(GITHUB_APP)
 #define EXEC KIND_BIT(EXEC)
+#define VAULT KIND_BIT(VAULT)
 
 static const struct setting_row rows[] = {
 	{ "token-url", OAUTH2, OAUTH2, false, false, check_url,
@@ -217,7 +267,7 @@ static const struct setting_row rows[] = {
 	    "service = s3: what requests may be signed for" },
 	{ "role", AWS, 0, false, false, check_role, NULL },
 	{ "session-policy", AWS, 0, false, true, check_source, NULL },
-	{ "duration", AWS, 0, false, false, check_seconds, NULL },
+	{ "duration", AWS | VAULT, 0, false, false, check_seconds, NULL },
 	{ "external-id", AWS, 0, false, false, check_word, NULL },
 	{ "sts-url", AWS, 0, false, false, check_url, NULL },
 	{ "realm", OCI, OCI, false, false, check_url,
@@ -227,8 +277,8 @@ static const struct setting_row rows[] = {
 	{ "login", OCI, 0, false, false, check_text, NULL },
 	{ "password", OCI, 0, false, true, check_source, NULL },
 	{ "access", OCI, 0, false, false, check_access, NULL },
-	{ "cleartext", OAUTH2 | AWS | OCI | GITHUB, 0, false, false, check_yes,
-	    NULL },
+	{ "cleartext", OAUTH2 | AWS | OCI | GITHUB | VAULT, 0, false, false,
+	    check_yes, NULL },
 	{ "default-ttl", OAUTH2 | EXEC, 0, false, false, check_seconds, NULL },
 	{ "command", EXEC, EXEC, false, false, check_command,
 	    "command = /PROGRAM ARGUMENT ...: what says the secret" },
@@ -245,6 +295,28 @@ static const struct setting_row rows[] = {
 	    "repository = OWNER/NAME: what the token is for" },
 	{ "permission", GITHUB, GITHUB, true, false, check_word,
 	    "permission = contents=read: what the token may do" },
+	{ "vault-url", VAULT, VAULT, false, false, check_url,
+	    "vault-url = https://HOST:8200: where Vault or OpenBao is" },
+	{ "namespace", VAULT, 0, false, false, check_api_path, NULL },
+	{ "auth", VAULT, VAULT, false, false, check_login,
+	    "auth = approle: how to log in" },
+	{ "auth-mount", VAULT, 0, false, false, check_api_path, NULL },
+	{ "auth-role", VAULT, 0, false, false, check_word, NULL },
+	{ "auth-token", VAULT, 0, false, true, check_source, NULL },
+	{ "role-id", VAULT, 0, false, false, check_word, NULL },
+	{ "secret-id", VAULT, 0, false, true, check_source, NULL },
+	{ "jwt", VAULT, 0, false, true, check_source, NULL },
+	{ "vault-policy", VAULT, VAULT, true, false, check_vault_policy,
+	    "vault-policy = NAME: all that the token which reads it may do" },
+	{ "token-role", VAULT, 0, false, false, check_api_path, NULL },
+	{ "engine", VAULT, 0, false, false, check_engine, NULL },
+	{ "mount", VAULT, VAULT, false, false, check_api_path,
+	    "mount = secret: where its engine is mounted" },
+	{ "secret", VAULT, VAULT, false, false, check_api_path,
+	    "secret = PATH: the secret's path within the mount" },
+	{ "field", VAULT, VAULT, false, false, check_text,
+	    "field = NAME: which field of the secret is the value" },
+	{ "user-field", VAULT, 0, false, false, check_text, NULL },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

@@ -4,6 +4,7 @@
 #include "credential-broker/kind.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/message_broker.h"
@@ -17,6 +18,7 @@ static const struct kind *const kinds[] = {
 	[BROKER_KIND_OCI] = &kind_oci,
 	[BROKER_KIND_GITHUB_APP] = &kind_github_app,
 	[BROKER_KIND_EXEC] = &kind_exec,
+	[BROKER_KIND_VAULT] = &kind_vault,
 };
 static_assert(sizeof(kinds) / sizeof(kinds[0]) == BROKER_KIND_COUNT,
     "each kind has a row");
@@ -59,6 +61,18 @@ kind_value_fault(struct span value)
 	if (value.ptr[0] == ' ' || value.ptr[value.len - 1] == ' ')
 		return "begins or ends with a blank";
 	return NULL;
+}
+
+enum mint_fault
+kind_take_user(struct minted *ret, struct span user)
+{
+	if (user.len >= sizeof(ret->user) ||
+	    memchr(user.ptr, ':', user.len) != NULL ||
+	    span_printable(user) != user.len)
+		return MINT_ANSWER;
+	memcpy(ret->user, user.ptr, user.len);
+	ret->user[user.len] = '\0';
+	return MINT_OK;
 }
 
 uint64_t

@@ -71,7 +71,18 @@ struct minted {
 	 */
 	struct secret revocation;
 	bool revokes_itself; /* revoke() gets the value itself */
-	uint64_t journal;    /* the engine's */
+	/*
+	 * When what revoke() ends has ended by itself; 0: with the value. It
+	 * may be later, as of the token that a value was read with.
+	 */
+	uint64_t root_end_boot_ms;
+	/*
+	 * mint.before goes on: this is given back as that would have been, in
+	 * its place. Without a value of its own it has the value of that.
+	 */
+	bool is_renewal;
+	/* its entry; the engine's, unless the kind wrote it down sooner */
+	uint64_t journal;
 };
 void minted_done(struct minted *m); /* wipes */
 
@@ -86,7 +97,12 @@ struct mint {
 	struct credential *credential;
 	const char *sandbox; /* its name, for what the issuer writes down */
 	const char *scope;   /* what kind.scope() wrote, or "" */
-	void *state;         /* the kind's own, NULL at first */
+	/*
+	 * What it is to replace, if that lives still; else NULL. Its end may
+	 * come while the flight is under way: borrowed inside begin() only.
+	 */
+	const struct minted *before;
+	void *state; /* the kind's own, NULL at first */
 	/* the engine's */
 	void (*done)(struct mint *m, enum mint_fault fault,
 	    struct minted *result, uint32_t retry_after_s);
@@ -164,12 +180,18 @@ extern const struct kind kind_aws;
 extern const struct kind kind_oci;
 extern const struct kind kind_github_app;
 extern const struct kind kind_exec;
+extern const struct kind kind_vault;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no
  * blank at either end, not nothing, not too much. NULL, or what is wrong.
  */
 const char *kind_value_fault(struct span value);
+/*
+ * Who the value belongs to, for apply = basic. MINT_ANSWER for what cannot be
+ * a user's name there (RFC 7617 2).
+ */
+enum mint_fault kind_take_user(struct minted *ret, struct span user);
 /*
  * When a value that lives for life_s from now ends. A life beyond a year is
  * cut to one.

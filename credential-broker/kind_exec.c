@@ -34,32 +34,11 @@ struct exec {
 	uint64_t default_ttl_s;
 };
 
-static struct span
-without_line_ends(struct span s)
-{
-	while (
-	    s.len > 0 && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\r'))
-		s.len--;
-	return s;
-}
-
 static enum mint_fault
 take(struct minted *ret, struct span value)
 {
 	return secret_set(&ret->value, value.ptr, value.len) == 0 ? MINT_OK
 								  : MINT_LOCAL;
-}
-
-static enum mint_fault
-take_user(struct minted *ret, struct span user)
-{
-	if (user.len >= sizeof(ret->user) ||
-	    memchr(user.ptr, ':', user.len) != NULL ||
-	    span_printable(user) != user.len)
-		return MINT_ANSWER;
-	memcpy(ret->user, user.ptr, user.len);
-	ret->user[user.len] = '\0';
-	return MINT_OK;
 }
 
 /* --- raw and JSON --------------------------------------------------------- */
@@ -68,7 +47,7 @@ static enum mint_fault
 read_raw(const struct credential *c, struct span output, struct minted *ret)
 {
 	(void)c;
-	return take(ret, without_line_ends(output));
+	return take(ret, span_without_line_ends(output));
 }
 
 /* Seconds since 1970, or RFC 3339. */
@@ -111,24 +90,6 @@ ask_git(const struct credential *c, struct form *f)
 	form_text(f, "\n\n");
 }
 
-/* Up to its end; what comes after is left in *rest. */
-static struct span
-take_line(struct span *rest)
-{
-	const uint8_t *end =
-	    rest->len == 0 ? NULL : memchr(rest->ptr, '\n', rest->len);
-	const size_t n = end == NULL ? rest->len : (size_t)(end - rest->ptr);
-	const struct span line = { rest->ptr, n };
-
-	rest->ptr += n;
-	rest->len -= n;
-	if (rest->len > 0) {
-		rest->ptr++;
-		rest->len--;
-	}
-	return line;
-}
-
 static bool
 has_key(struct span line, const char *key, struct span *ret_value)
 {
@@ -163,7 +124,7 @@ read_git(const struct credential *c, struct span output, struct minted *ret)
 
 	(void)c;
 	while (output.len > 0) {
-		const struct span line = take_line(&output);
+		const struct span line = span_take_line(&output);
 
 		if (line.len == 0)
 			break;
@@ -173,7 +134,7 @@ read_git(const struct credential *c, struct span output, struct minted *ret)
 		if (has_key(line, "password=", &v))
 			fault = take(ret, v);
 		else if (has_key(line, "username=", &v) &&
-		    take_user(ret, v) != MINT_OK)
+		    kind_take_user(ret, v) != MINT_OK)
 			return MINT_ANSWER;
 		else if (has_key(line, "password_expiry_utc=", &v)) {
 			if (!read_seconds(v, &wall_s))
@@ -203,7 +164,7 @@ read_docker(const struct credential *c, struct span output, struct minted *ret)
 	(void)c;
 	/* An identity token is for the registry's own token server only. */
 	if (user != NULL && secret != NULL && strcmp(user, "<token>") != 0)
-		fault = take_user(ret, span_of(user));
+		fault = kind_take_user(ret, span_of(user));
 	if (fault == MINT_OK)
 		fault = take(ret, span_of(secret));
 	json_decref(j);
@@ -239,8 +200,8 @@ read_cargo_ok(const json_t *ok, struct minted *ret)
 static enum mint_fault
 read_cargo(const struct credential *c, struct span output, struct minted *ret)
 {
-	json_t *hello = answer_parse(take_line(&output));
-	json_t *said = answer_parse(take_line(&output));
+	json_t *hello = answer_parse(span_take_line(&output));
+	json_t *said = answer_parse(span_take_line(&output));
 	const json_t *ok = said == NULL ? NULL : json_object_get(said, "Ok");
 	enum mint_fault fault = MINT_ANSWER;
 	size_t i;

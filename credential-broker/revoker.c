@@ -134,7 +134,7 @@ can_give_back(const struct credential *c, const struct minted *m)
 bool
 revoker_note(struct credential *c, struct minted *m)
 {
-	if (!can_give_back(c, m))
+	if (!can_give_back(c, m) || m->journal != 0)
 		return true;
 	m->journal = journal_add(c->broker->journal, c,
 	    secret_span(m->revokes_itself ? &m->value : &m->revocation),

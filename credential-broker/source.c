@@ -32,16 +32,6 @@ check_file(const char *text, int fd, struct err *err)
 	return 0;
 }
 
-/* Editors and echo end a file with a line end, which no header can hold. */
-static struct span
-without_line_ends(struct span s)
-{
-	while (
-	    s.len > 0 && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\r'))
-		s.len--;
-	return s;
-}
-
 int
 source_load(int fd, const char *text, struct secret *ret, struct err *err)
 {
@@ -57,7 +47,8 @@ source_load(int fd, const char *text, struct secret *ret, struct err *err)
 	rc = secret_read(&whole, fd);
 	if (rc != 0)
 		return err_os(err, rc, "%s", text);
-	value = without_line_ends(secret_span(&whole));
+	/* Editors and echo end a file with one, which no header can hold. */
+	value = span_without_line_ends(secret_span(&whole));
 	if (value.len == 0)
 		return err_at(err, NULL, 0, "%s holds nothing", text);
 	rc = secret_set(ret, value.ptr, value.len);

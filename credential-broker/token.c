@@ -64,6 +64,13 @@ is_usable(const struct token *t)
 	return t->number != 0 && clock_boot_ms() < t->hard_boot_ms;
 }
 
+/* Its issuer still takes it, whether or not we do. */
+static bool
+lives(const struct token *t)
+{
+	return t->number != 0 && clock_boot_ms() < t->minted.not_after_boot_ms;
+}
+
 /* --- one value ------------------------------------------------------------ */
 
 /* Gives it back to its issuer, unless it has ended there by itself. */
@@ -72,7 +79,8 @@ end_value(struct token *t, struct minted *m)
 {
 	if (m->value.len == 0)
 		return;
-	if (clock_boot_ms() >= m->not_after_boot_ms)
+	if (clock_boot_ms() >= m->not_after_boot_ms &&
+	    clock_boot_ms() >= m->root_end_boot_ms)
 		revoker_forget(t->credential, m);
 	else
 		revoker_take(t->credential, m);
@@ -126,12 +134,29 @@ next_number(void)
 	return getrandom(&n, sizeof(n), 0) == (ssize_t)sizeof(n) ? n | 1 : 0;
 }
 
+/* What gives the old value back gives back this one, too. */
+static void
+renew_value(struct token *t, struct minted *m)
+{
+	if (m->value.len == 0) {
+		m->value = secret_steal(&t->minted.value);
+		memcpy(m->user, t->minted.user, sizeof(m->user));
+	}
+	revoker_forget(t->credential, &t->minted);
+	minted_done(&t->minted);
+}
+
 static enum mint_fault
 take_value(struct token *t, struct minted *m)
 {
-	const char *fault = kind_value_fault(secret_span(&m->value));
 	const bool is_refresh = t->number != 0;
+	const bool is_same = m->is_renewal && m->value.len == 0;
+	const char *fault = kind_value_fault(
+	    secret_span(is_same ? &t->minted.value : &m->value));
 
+	/* It was rejected meanwhile, and given back. */
+	if (m->is_renewal && !is_refresh)
+		return MINT_EXPIRED;
 	if (fault != NULL) {
 		log_warn(AREA, "credential=%s value=%s",
 		    t->credential->definition.name, fault);
@@ -141,12 +166,26 @@ take_value(struct token *t, struct minted *m)
 		return MINT_EXPIRED;
 	if (!revoker_note(t->credential, m))
 		return MINT_LOCAL;
-	retire_value(t);
+	if (m->is_renewal)
+		renew_value(t, m);
+	else
+		retire_value(t);
 	t->minted = *m;
 	*m = (struct minted){ .not_after_boot_ms = 0 };
 	t->number = next_number();
 	record_minted(t, is_refresh ? RECORD_REFRESH : RECORD_MINT);
 	return t->number == 0 ? MINT_LOCAL : MINT_OK;
+}
+
+/* One that must not be used is not left to live, either. */
+static void
+refuse_value(struct token *t, struct minted *m)
+{
+	/* What it would give back is still in use. */
+	if (m->is_renewal && t->number != 0)
+		revoker_forget(t->credential, m);
+	else if (m->value.len > 0 || m->revocation.len > 0)
+		revoker_take(t->credential, m);
 }
 
 static void
@@ -203,9 +242,8 @@ on_mint_done(struct mint *m, enum mint_fault fault, struct minted *result,
 	mint_free(t);
 	if (fault == MINT_OK)
 		fault = take_value(t, result);
-	/* A value that must not be used is not left to live, either. */
-	if (result != NULL && fault != MINT_OK && result->value.len > 0)
-		revoker_take(t->credential, result);
+	if (result != NULL && fault != MINT_OK)
+		refuse_value(t, result);
 	if (result != NULL)
 		minted_done(result);
 	if (fault == MINT_OK) {
@@ -317,6 +355,7 @@ start(struct token *t)
 		.credential = c,
 		.sandbox = t->sandbox->attached.sandbox,
 		.scope = t->scope,
+		.before = lives(t) ? &t->minted : NULL,
 		.done = on_mint_done,
 		.arg = t };
 	t->mint = m;

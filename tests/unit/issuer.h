@@ -22,6 +22,7 @@
 #include <event2/event.h>
 
 #define ISSUER_REQUEST_BYTES 8192
+#define ISSUER_KEPT_MAX 64 /* of its first requests */
 
 struct issuer_peer {
 	LIST_ENTRY(issuer_peer) link;
@@ -42,6 +43,7 @@ struct issuer {
 	bool is_silent;            /* it takes requests and answers none */
 	unsigned int count;        /* requests so far */
 	char last[ISSUER_REQUEST_BYTES];
+	char *kept[ISSUER_KEPT_MAX];
 	LIST_HEAD(issuer_peers, issuer_peer) peers;
 };
 
@@ -106,6 +108,8 @@ issuer_on_peer(evutil_socket_t fd, short what, void *arg)
 	if (p->is_asked || !issuer_is_whole(p))
 		return;
 	p->is_asked = true;
+	if (p->issuer->count < ISSUER_KEPT_MAX)
+		p->issuer->kept[p->issuer->count] = strdup(p->request);
 	p->issuer->count++;
 	memcpy(p->issuer->last, p->request, p->len + 1);
 	if (!p->issuer->is_silent)
@@ -155,6 +159,8 @@ issuer_done(struct issuer *s)
 {
 	while (!LIST_EMPTY(&s->peers))
 		issuer_peer_free(LIST_FIRST(&s->peers));
+	for (unsigned int i = 0; i < ISSUER_KEPT_MAX; i++)
+		free(s->kept[i]);
 	event_free(s->event);
 	(void)close(s->fd);
 }

@@ -30,27 +30,42 @@ set(struct message_broker_credential *m, const char *name, const char *text,
 	s->is_source = s->is_open = is_source;
 }
 
+/* A URL of the issuer. */
+static inline void
+set_url(struct message_broker_credential *m, const char *name,
+    const struct issuer *i, const char *path)
+{
+	char url[128];
+
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u%s",
+	    (unsigned int)i->port, path);
+	set(m, name, url, false);
+}
+
+/* `free`, of a kind that takes no value; the caller's set()s follow. */
+static inline struct message_broker_credential *
+free_of(struct message_broker_credential *m, uint8_t kind)
+{
+	bind_to_host(m, "free", "free.acme.example");
+	m->kind = kind;
+	m->source[0] = '\0';
+	set(m, "cleartext", "yes", false);
+	return m;
+}
+
 /* `free` is minted by this issuer. */
 static inline struct message_broker_credential *
 minted(const struct issuer *i)
 {
 	static struct message_broker_credential m;
-	char url[64];
 
-	bind_to_host(&m, "free", "free.acme.example");
-	m.kind = BROKER_KIND_OAUTH2;
-	m.source[0] = '\0';
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/token",
-	    (unsigned int)i->port);
-	set(&m, "token-url", url, false);
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/revoke",
-	    (unsigned int)i->port);
-	set(&m, "revoke-url", url, false);
+	(void)free_of(&m, BROKER_KIND_OAUTH2);
+	set_url(&m, "token-url", i, "/token");
+	set_url(&m, "revoke-url", i, "/revoke");
 	set(&m, "client-id", "svc", false);
 	set(&m, "client-secret", "file:/secret/free", true);
 	set(&m, "scope", "read", false);
 	set(&m, "scope", "write", false);
-	set(&m, "cleartext", "yes", false);
 	return &m;
 }
 
@@ -102,6 +117,43 @@ send_upstream(struct world *w)
 	    0);
 	(void)close(fd);
 	free(m);
+}
+
+/* A broker beside an issuer that follows the script. */
+static inline struct world *
+world_at(struct issuer *i, const char *const *script)
+{
+	struct world *w = world_new();
+
+	issuer_init(i, w->base, script);
+	send_new_journal(w);
+	send_upstream(w);
+	return w;
+}
+
+/* What was sent comes into force, and there is a sandbox. */
+static inline void
+begin_sandbox(struct world *w)
+{
+	send_configured(w, 1);
+	if (!w->done.ok)
+		fail_msg("%s", w->done.text);
+	attach(w, "ci-one");
+}
+
+static inline void
+begin_with(struct world *w, const struct message_broker_credential *m,
+    const char *secret)
+{
+	send_definition(w, m, secret);
+	begin_sandbox(w);
+}
+
+static inline void
+world_end(struct world *w, struct issuer *i)
+{
+	issuer_done(i);
+	world_free(w);
 }
 
 #endif

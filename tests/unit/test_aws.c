@@ -2,20 +2,18 @@
  * Keys of AWS in the broker: how they are read, what a gate gets of one, and
  * the session of a role.
  */
-#include "tests/unit/broker_support.h"
-#include "tests/unit/issuer.h"
+#include "tests/unit/mint_support.h"
 
 #include <cmocka.h>
 
-#include "base/message_dialler.h"
 #include "credential-broker/aws_key.h"
 #include "credential-broker/sandbox.h"
 #include "credential-broker/token.h"
 #include "wire/sigv4.h"
 
 #define ID "AKIAIOSFODNN7EXAMPLE"
-#define SECRET "canary/+secret+of+40+characters/00000000"
-#define TOKEN "FwoGZXIvYXdzEBYaD/a+b=="
+#define AWS_SECRET "canary/+secret+of+40+characters/00000000"
+#define AWS_TOKEN "FwoGZXIvYXdzEBYaD/a+b=="
 #define NOW UINT64_C(1796005499000) /* 2026-11-30T01:04:59Z, roughly */
 
 static const struct {
@@ -23,37 +21,40 @@ static const struct {
 } files[] = {
 	{ "a profile",
 	    "[default]\naws_access_key_id = " ID
-	    "\naws_secret_access_key = " SECRET "\n",
-	    ID " " SECRET },
+	    "\naws_secret_access_key = " AWS_SECRET "\n",
+	    ID " " AWS_SECRET },
 	{ "without a heading, without blanks, with CR",
-	    "aws_access_key_id=" ID "\r\naws_secret_access_key=" SECRET "\r\n",
-	    ID " " SECRET },
+	    "aws_access_key_id=" ID "\r\naws_secret_access_key=" AWS_SECRET
+	    "\r\n",
+	    ID " " AWS_SECRET },
 	{ "with a session, in another order",
-	    "aws_session_token = " TOKEN "\n# a comment\n\n"
-	    "aws_secret_access_key = " SECRET "\naws_access_key_id = " ID,
-	    ID " " SECRET " " TOKEN },
-	{ "a line", ID " " SECRET, ID " " SECRET },
-	{ "a line with a session", ID " " SECRET " " TOKEN "\n",
-	    ID " " SECRET " " TOKEN },
+	    "aws_session_token = " AWS_TOKEN "\n# a comment\n\n"
+	    "aws_secret_access_key = " AWS_SECRET "\naws_access_key_id = " ID,
+	    ID " " AWS_SECRET " " AWS_TOKEN },
+	{ "a line", ID " " AWS_SECRET, ID " " AWS_SECRET },
+	{ "a line with a session", ID " " AWS_SECRET " " AWS_TOKEN "\n",
+	    ID " " AWS_SECRET " " AWS_TOKEN },
 	{ "nothing", "", NULL },
 	{ "a key without its secret", "aws_access_key_id = " ID "\n", NULL },
 	{ "two profiles",
 	    "[a]\naws_access_key_id = " ID
-	    "\n[b]\naws_secret_access_key = " SECRET,
+	    "\n[b]\naws_secret_access_key = " AWS_SECRET,
 	    NULL },
 	{ "another key of the file",
 	    "aws_access_key_id = " ID "\nrole_arn = x\n", NULL },
 	{ "a key twice",
 	    "aws_access_key_id = " ID "\naws_access_key_id = " ID "\n"
-	    "aws_secret_access_key = " SECRET,
+	    "aws_secret_access_key = " AWS_SECRET,
 	    NULL },
 	{ "a secret with a blank",
 	    "aws_access_key_id = " ID
 	    "\naws_secret_access_key = canary of 3 words\n",
 	    NULL },
 	{ "an id that is none",
-	    "aws_access_key_id = AKIA\naws_secret_access_key = " SECRET, NULL },
-	{ "a blank at the end of a line", ID " " SECRET " ", ID " " SECRET },
+	    "aws_access_key_id = AKIA\naws_secret_access_key = " AWS_SECRET,
+	    NULL },
+	{ "a blank at the end of a line", ID " " AWS_SECRET " ",
+	    ID " " AWS_SECRET },
 	{ "a secret that is too short", ID " short", NULL },
 };
 
@@ -85,11 +86,12 @@ a_gate_gets_what_signs_today(void **state)
 	struct aws_key k;
 
 	(void)state;
-	assert_true(aws_key_split(span_of(ID " " SECRET " " TOKEN), &k));
-	assert_int_equal(sigv4_derive(span_of(SECRET), &scope, key), 0);
+	assert_true(
+	    aws_key_split(span_of(ID " " AWS_SECRET " " AWS_TOKEN), &k));
+	assert_int_equal(sigv4_derive(span_of(AWS_SECRET), &scope, key), 0);
 	digest_hex(key, hex);
 	(void)snprintf(want, sizeof(want), "%s 20261130 eu-west-1 s3 %s %s", ID,
-	    hex, TOKEN);
+	    hex, AWS_TOKEN);
 	assert_int_equal(aws_key_derive(&k, "eu-west-1", "s3",
 			     UINT64_C(1796003099000), &s),
 	    0);
@@ -104,15 +106,6 @@ a_gate_gets_what_signs_today(void **state)
 
 /* --- asked for by a gate --- */
 
-static void
-set(struct message_broker_credential *m, const char *name, const char *text)
-{
-	struct message_broker_setting *s = &m->settings[m->setting_count++];
-
-	(void)snprintf(s->name, sizeof(s->name), "%s", name);
-	(void)snprintf(s->text, sizeof(s->text), "%s", text);
-}
-
 static struct message_broker_credential *
 aws(void)
 {
@@ -121,9 +114,9 @@ aws(void)
 	bind_to_host(&m, "free", "free.acme.example");
 	m.kind = BROKER_KIND_AWS;
 	m.apply = LEASE_APPLY_SIGV4;
-	set(&m, "region", "eu-west-1");
-	set(&m, "region", "us-east-1");
-	set(&m, "service", "s3");
+	set(&m, "region", "eu-west-1", false);
+	set(&m, "region", "us-east-1", false);
+	set(&m, "service", "s3", false);
 	return &m;
 }
 
@@ -147,10 +140,7 @@ a_gate_is_lent_what_the_host_names(void **state)
 	struct world *w = world_new();
 
 	(void)state;
-	send_definition(w, aws(), ID " " SECRET "\n");
-	send_configured(w, 1);
-	assert_true(w->done.ok);
-	attach(w, "ci-one");
+	begin_with(w, aws(), ID " " AWS_SECRET "\n");
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		const struct answer *a;
 		uint64_t left = aws_key_day_left_ms(clock_wall_ms());
@@ -191,48 +181,21 @@ static struct message_broker_credential *
 role(const struct issuer *i)
 {
 	struct message_broker_credential *m = aws();
-	char url[64];
 
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/",
-	    (unsigned int)i->port);
-	set(m, "sts-url", url);
-	set(m, "cleartext", "yes");
-	set(m, "role", "arn:aws:iam::123456789012:role/agent");
-	set(m, "external-id", "e&x");
-	set(m, "duration", "1800");
+	set_url(m, "sts-url", i, "/");
+	set(m, "cleartext", "yes", false);
+	set(m, "role", "arn:aws:iam::123456789012:role/agent", false);
+	set(m, "external-id", "e&x", false);
+	set(m, "duration", "1800", false);
 	return m;
-}
-
-static void
-send_upstream(struct world *w)
-{
-	static uint8_t buf[MESSAGE_LARGE_BYTES];
-	struct message_dialler_config *m = calloc(1, sizeof(*m));
-	struct wr body = wr_init(buf, sizeof(buf));
-	int fd = source("", 0);
-
-	assert_non_null(m);
-	m->limits =
-	    (struct message_dialler_limits){ 1000, 1000, 8, 64, 1, 60, 5 };
-	message_dialler_config_encode(&body, m);
-	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_UPSTREAM, 0, &body,
-			     &fd, 1),
-	    0);
-	(void)close(fd);
-	free(m);
 }
 
 static struct world *
 world_of(struct issuer *i, const char *const *script)
 {
-	struct world *w = world_new();
+	struct world *w = world_at(i, script);
 
-	issuer_init(i, w->base, script);
-	send_upstream(w);
-	send_definition(w, role(i), ID " " SECRET "\n");
-	send_configured(w, 1);
-	assert_true(w->done.ok);
-	attach(w, "ci-one");
+	begin_with(w, role(i), ID " " AWS_SECRET "\n");
 	w->asks_region = "us-east-1";
 	w->asks_service = "s3";
 	return w;
@@ -283,7 +246,7 @@ was_signed(const char *request)
 				 .names = s.names,
 				 .payload = span_of(payload) }),
 	    SIGV4_OK);
-	assert_int_equal(sigv4_derive(span_of(SECRET), &s.scope, key), 0);
+	assert_int_equal(sigv4_derive(span_of(AWS_SECRET), &s.scope, key), 0);
 	assert_int_equal(sigv4_sign(key, &s.scope, s.time,
 			     (struct span){ canonical, w.len }, signature),
 	    0);
@@ -294,7 +257,7 @@ static void
 a_session_is_asked_for_by_its_sandboxs_name(void **state)
 {
 	static const char *const script[] = {
-		SESSION(SESSION_ID, "canary/the/session/of/its/own", TOKEN,
+		SESSION(SESSION_ID, "canary/the/session/of/its/own", AWS_TOKEN,
 		    LATER),
 		NULL
 	};
@@ -305,7 +268,7 @@ a_session_is_asked_for_by_its_sandboxs_name(void **state)
 	(void)state;
 	assert_int_equal(a->reason, REASON_NONE);
 	assert_int_equal(strncmp(a->value, SESSION_ID " 2", 22), 0);
-	assert_non_null(strstr(a->value, " " TOKEN));
+	assert_non_null(strstr(a->value, " " AWS_TOKEN));
 	assert_null(strstr(a->value, "canary"));
 	assert_non_null(strstr(issuer.last,
 	    "\r\n\r\nAction=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3A"
@@ -317,23 +280,22 @@ a_session_is_asked_for_by_its_sandboxs_name(void **state)
 	a = ask_free(w);
 	assert_non_null(strstr(a->value, " eu-west-1 s3 "));
 	assert_int_equal(issuer.count, 1);
-	issuer_done(&issuer);
-	world_free(w);
+	world_end(w, &issuer);
 }
 
 static const struct {
 	const char *claim, *answer, *detail;
 } bad[] = {
 	{ "it has ended",
-	    SESSION(SESSION_ID, SECRET, TOKEN, "2020-01-01T00:00:00Z"),
+	    SESSION(SESSION_ID, AWS_SECRET, AWS_TOKEN, "2020-01-01T00:00:00Z"),
 	    "issuer-sent-expired" },
-	{ "no token", SESSION(SESSION_ID, SECRET, "", LATER),
+	{ "no token", SESSION(SESSION_ID, AWS_SECRET, "", LATER),
 	    "issuer-bad-answer" },
-	{ "no time", SESSION(SESSION_ID, SECRET, TOKEN, "later"),
+	{ "no time", SESSION(SESSION_ID, AWS_SECRET, AWS_TOKEN, "later"),
 	    "issuer-bad-answer" },
-	{ "an id that is none", SESSION("AKIA", SECRET, TOKEN, LATER),
+	{ "an id that is none", SESSION("AKIA", AWS_SECRET, AWS_TOKEN, LATER),
 	    "issuer-bad-answer" },
-	{ "markup in a token", SESSION(SESSION_ID, SECRET, "a<b/>c", LATER),
+	{ "markup in a token", SESSION(SESSION_ID, AWS_SECRET, "a<b/>c", LATER),
 	    "issuer-bad-answer" },
 	{ "no session", XML "<AssumeRoleResponse/>", "issuer-bad-answer" },
 	{ "a refusal",
@@ -356,8 +318,7 @@ what_sts_does_not_give_is_not_lent(void **state)
 		    strcmp(a->detail, bad[i].detail) != 0)
 			fail_msg("%s: %d %s", bad[i].claim, (int)a->reason,
 			    a->detail);
-		issuer_done(&issuer);
-		world_free(w);
+		world_end(w, &issuer);
 	}
 }
 

@@ -300,6 +300,31 @@ classes_cover_ascii_only(void **state)
 	assert_int_equal(ascii_hex('/'), -1);
 }
 
+static void
+a_line_is_taken_from_its_front(void **state)
+{
+	struct span rest = span_of("one\n\ntwo");
+
+	(void)state;
+	assert_true(span_is(span_take_line(&rest), "one"));
+	assert_int_equal(span_take_line(&rest).len, 0);
+	assert_true(span_is(span_take_line(&rest), "two"));
+	assert_int_equal(span_take_line(&rest).len, 0);
+	assert_int_equal(rest.len, 0);
+	rest = (struct span){ NULL, 0 };
+	assert_int_equal(span_take_line(&rest).len, 0);
+}
+
+static void
+line_ends_are_taken_from_the_end_only(void **state)
+{
+	(void)state;
+	assert_true(span_is(span_without_line_ends(span_of("a\r\n\n")), "a"));
+	assert_true(
+	    span_is(span_without_line_ends(span_of("\na\nb")), "\na\nb"));
+	assert_int_equal(span_without_line_ends(span_of("\r\n")).len, 0);
+}
+
 int
 main(void)
 {
@@ -318,6 +343,8 @@ main(void)
 		cmocka_unit_test(a_text_over_64k_does_not_get_a_short_length),
 		cmocka_unit_test(spans_compare_by_bytes_or_without_case),
 		cmocka_unit_test(classes_cover_ascii_only),
+		cmocka_unit_test(a_line_is_taken_from_its_front),
+		cmocka_unit_test(line_ends_are_taken_from_the_end_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,9 +68,7 @@ world_of(const char *protocol)
 		set(&m, "index-url", "sparse+https://free.acme.example/",
 		    false);
 	send_definition_from(w, &m, -1);
-	send_configured(w, 1);
-	assert_true(w->done.ok);
-	attach(w, "ci-one");
+	begin_sandbox(w);
 	return w;
 }
 

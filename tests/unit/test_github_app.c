@@ -57,39 +57,20 @@ static struct world *
 world_of(struct issuer *i, const char *const *script, const char *installation)
 {
 	static struct message_broker_credential m;
-	struct world *w = world_new();
-	char url[64];
+	struct world *w = world_at(i, script);
 
-	issuer_init(i, w->base, script);
-	send_new_journal(w);
-	send_upstream(w);
-	bind_to_host(&m, "free", "free.acme.example");
-	m.kind = BROKER_KIND_GITHUB_APP;
-	m.source[0] = '\0';
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v3",
-	    (unsigned int)i->port);
-	set(&m, "api-url", url, false);
+	(void)free_of(&m, BROKER_KIND_GITHUB_APP);
+	set_url(&m, "api-url", i, "/api/v3");
 	set(&m, "app-id", "777", false);
 	set(&m, "key", "file:/secret/app.pem", true);
 	set(&m, "repository", "acme/widget", false);
 	set(&m, "repository", "acme/other", false);
 	set(&m, "permission", "contents=write", false);
 	set(&m, "permission", "metadata=read", false);
-	set(&m, "cleartext", "yes", false);
 	if (installation != NULL)
 		set(&m, "installation", installation, false);
-	send_definition(w, &m, pem);
-	send_configured(w, 1);
-	assert_true(w->done.ok);
-	attach(w, "ci-one");
+	begin_with(w, &m, pem);
 	return w;
-}
-
-static void
-world_end(struct world *w, struct issuer *i)
-{
-	issuer_done(i);
-	world_free(w);
 }
 
 /* An answer of 201 that ends in life_s seconds; more: what follows. */

@@ -13,23 +13,10 @@
 static struct world *
 world_of(struct issuer *i, const char *const *script)
 {
-	struct world *w = world_new();
+	struct world *w = world_at(i, script);
 
-	issuer_init(i, w->base, script);
-	send_new_journal(w);
-	send_upstream(w);
-	send_definition(w, minted(i), SECRET "\n");
-	send_configured(w, 1);
-	assert_true(w->done.ok);
-	attach(w, "ci-one");
+	begin_with(w, minted(i), SECRET "\n");
 	return w;
-}
-
-static void
-world_end(struct world *w, struct issuer *i)
-{
-	issuer_done(i);
-	world_free(w);
 }
 
 /* How many of the records begin so. */
@@ -415,9 +402,7 @@ world_of_refresh(struct issuer *i, const char *const *script,
 	    0);
 	(void)close(fds[0]);
 	(void)close(fds[1]);
-	send_configured(w, 1);
-	assert_true(w->done.ok);
-	attach(w, "ci-one");
+	begin_sandbox(w);
 	return w;
 }
 

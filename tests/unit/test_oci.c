@@ -115,41 +115,23 @@ static struct message_broker_credential *
 registry(const struct issuer *i)
 {
 	static struct message_broker_credential m;
-	char url[64];
 
-	bind_to_host(&m, "free", "free.acme.example");
-	m.kind = BROKER_KIND_OCI;
-	m.source[0] = '\0';
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/token?x=y",
-	    (unsigned int)i->port);
-	set(&m, "realm", url, false);
+	(void)free_of(&m, BROKER_KIND_OCI);
+	set_url(&m, "realm", i, "/token?x=y");
 	set(&m, "registry", "registry.acme.example", false);
 	set(&m, "login", "ci", false);
 	set(&m, "password", "file:/secret/free", true);
 	set(&m, "access", "push", false);
-	set(&m, "cleartext", "yes", false);
 	return &m;
 }
 
 static struct world *
 world_of(struct issuer *i, const char *const *script)
 {
-	struct world *w = world_new();
+	struct world *w = world_at(i, script);
 
-	issuer_init(i, w->base, script);
-	send_upstream(w);
-	send_definition(w, registry(i), SECRET "\n");
-	send_configured(w, 1);
-	assert_true(w->done.ok);
-	attach(w, "ci-one");
+	begin_with(w, registry(i), SECRET "\n");
 	return w;
-}
-
-static void
-world_end(struct world *w, struct issuer *i)
-{
-	issuer_done(i);
-	world_free(w);
 }
 
 static const struct answer *
