@@ -97,10 +97,10 @@ def initrd(path):
     return "/run/standin-initrd"
 
 
-def tap_by_name(name):
+def tap_by_name(name, node="/dev/net/tun"):
     import fcntl
     import struct
-    fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fd = os.open(node, os.O_RDWR | os.O_NONBLOCK)
     # IFF_TAP | IFF_NO_PI, as the one it was made with
     fcntl.ioctl(fd, 0x400454ca, struct.pack("16sH22x", name.encode(), 0x1002))
     return fd
@@ -241,4 +241,5 @@ def main():
             take(conn)
 
 
-main()
+if __name__ == "__main__":
+    main()
