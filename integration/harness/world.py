@@ -96,7 +96,8 @@ class World:
         ceiling_file = "none"
         if ceiling is not None:
             ceiling_file = self.file("ceiling.ini", ceiling)
-        self.uid_first = base = 2000000000 + (os.getpid() % 1000) * 100000 + _serial[0] * 5000
+        self.uid_first = base = 2200000000 + 5000 * (
+            os.getpid() % 3000 * 100 + _serial[0] % 100)
         self.config = self.file("tapward.ini", CONFIG.format(
             folder=self.folder, uids=f"{base}-{base + 4095}", pool=pool,
             resolver=resolver or RESOLVER, ca=self.authority.ca, net=NET,
