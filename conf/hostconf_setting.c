@@ -34,6 +34,8 @@ static const char *const kind_names[BROKER_KIND_COUNT] = {
 	[BROKER_KIND_GITHUB_APP] = "github-app",
 	[BROKER_KIND_EXEC] = "exec",
 	[BROKER_KIND_VAULT] = "vault",
+	[BROKER_KIND_GCP] = "gcp",
+	[BROKER_KIND_AZURE] = "azure",
 };
 static_assert(BROKER_KIND_COUNT <= 32, "a bit for each kind");
 
@@ -241,25 +243,29 @@ check_vault_policy(struct span v)
 #define GITHUB KIND_BIT(GITHUB_APP)
 #define EXEC KIND_BIT(EXEC)
 #define VAULT KIND_BIT(VAULT)
+#define GCP KIND_BIT(GCP)
+#define AZURE KIND_BIT(AZURE)
 
 static const struct setting_row rows[] = {
-	{ "token-url", OAUTH2, OAUTH2, false, false, check_url,
+	{ "token-url", OAUTH2 | GCP, OAUTH2, false, false, check_url,
 	    "token-url = https://...: where tokens are issued" },
 	{ "grant-type", OAUTH2, 0, false, false, check_grant_type, NULL },
-	{ "client-id", OAUTH2, 0, false, false, check_text, NULL },
+	{ "client-id", OAUTH2 | AZURE, AZURE, false, false, check_text,
+	    "client-id = ID: which application it is" },
 	{ "client-auth", OAUTH2, 0, false, false, check_client_auth, NULL },
-	{ "client-secret", OAUTH2, 0, false, true, check_source, NULL },
-	{ "key", OAUTH2 | GITHUB, GITHUB, false, true, check_source,
-	    "key = file:/PATH: the app's private key in PEM" },
+	{ "client-secret", OAUTH2 | AZURE, 0, false, true, check_source, NULL },
+	{ "key", OAUTH2 | GITHUB | GCP | AZURE, GITHUB | GCP, false, true,
+	    check_source,
+	    "key = file:/PATH: the private key that it signs with" },
 	{ "key-id", OAUTH2, 0, false, false, check_text, NULL },
 	{ "refresh-token", OAUTH2, 0, false, true, check_source, NULL },
 	{ "subject-token", OAUTH2, 0, false, true, check_source, NULL },
 	{ "subject-token-type", OAUTH2, 0, false, false, check_word, NULL },
 	{ "issuer", OAUTH2, 0, false, false, check_text, NULL },
-	{ "subject", OAUTH2, 0, false, false, check_text, NULL },
-	{ "audience", OAUTH2, 0, false, false, check_text, NULL },
-	{ "resource", OAUTH2, 0, true, false, check_word, NULL },
-	{ "scope", OAUTH2, 0, true, false, check_word, NULL },
+	{ "subject", OAUTH2 | GCP, 0, false, false, check_text, NULL },
+	{ "audience", OAUTH2 | GCP, 0, false, false, check_text, NULL },
+	{ "resource", OAUTH2 | AZURE, 0, true, false, check_word, NULL },
+	{ "scope", OAUTH2 | GCP | AZURE, 0, true, false, check_word, NULL },
 	{ "revoke-url", OAUTH2, 0, false, false, check_url, NULL },
 	{ "region", AWS, AWS, true, false, check_scope_word,
 	    "region = eu-west-1: where requests may be signed for" },
@@ -267,9 +273,9 @@ static const struct setting_row rows[] = {
 	    "service = s3: what requests may be signed for" },
 	{ "role", AWS, 0, false, false, check_role, NULL },
 	{ "session-policy", AWS, 0, false, true, check_source, NULL },
-	{ "duration", AWS | VAULT, 0, false, false, check_seconds, NULL },
+	{ "duration", AWS | GCP | VAULT, 0, false, false, check_seconds, NULL },
 	{ "external-id", AWS, 0, false, false, check_word, NULL },
-	{ "sts-url", AWS, 0, false, false, check_url, NULL },
+	{ "sts-url", AWS | GCP, 0, false, false, check_url, NULL },
 	{ "realm", OCI, OCI, false, false, check_url,
 	    "realm = https://...: the registry's token server" },
 	{ "registry", OCI, OCI, false, false, check_text,
@@ -277,8 +283,8 @@ static const struct setting_row rows[] = {
 	{ "login", OCI, 0, false, false, check_text, NULL },
 	{ "password", OCI, 0, false, true, check_source, NULL },
 	{ "access", OCI, 0, false, false, check_access, NULL },
-	{ "cleartext", OAUTH2 | AWS | OCI | GITHUB | VAULT, 0, false, false,
-	    check_yes, NULL },
+	{ "cleartext", OAUTH2 | AWS | OCI | GITHUB | VAULT | GCP | AZURE, 0,
+	    false, false, check_yes, NULL },
 	{ "default-ttl", OAUTH2 | EXEC, 0, false, false, check_seconds, NULL },
 	{ "command", EXEC, EXEC, false, false, check_command,
 	    "command = /PROGRAM ARGUMENT ...: what says the secret" },
@@ -317,6 +323,16 @@ static const struct setting_row rows[] = {
 	{ "field", VAULT, VAULT, false, false, check_text,
 	    "field = NAME: which field of the secret is the value" },
 	{ "user-field", VAULT, 0, false, false, check_text, NULL },
+	{ "self-signed", GCP, 0, false, false, check_yes, NULL },
+	{ "impersonate", GCP, 0, false, false, check_word, NULL },
+	{ "delegate", GCP, 0, true, false, check_word, NULL },
+	{ "bucket", GCP, 0, true, false, check_word, NULL },
+	{ "bucket-role", GCP, 0, true, false, check_word, NULL },
+	{ "iam-url", GCP, 0, false, false, check_url, NULL },
+	{ "tenant", AZURE, AZURE, false, false, check_word,
+	    "tenant = ID: the directory that the application is in" },
+	{ "certificate", AZURE, 0, false, true, check_source, NULL },
+	{ "authority-url", AZURE, 0, false, false, check_url, NULL },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

@@ -16,6 +16,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
+#include <openssl/x509.h>
 
 #define RSA_MIN_BITS 2048
 /* RSA of 16384 bits. */
@@ -91,6 +92,42 @@ jwt_key_free(struct jwt_key *k)
 		return;
 	EVP_PKEY_free(k->pkey);
 	free(k);
+}
+
+static int
+check_certificate(const struct jwt_key *k, X509 *x, struct err *err)
+{
+	if (x == NULL)
+		return err_at(err, NULL, 0, "holds no certificate in PEM");
+	if (X509_check_private_key(x, k->pkey) != 1)
+		return err_at(err, NULL, 0, "is of another key");
+	if (X509_cmp_current_time(X509_get0_notAfter(x)) != 1)
+		return err_at(err, NULL, 0, "has ended");
+	return 0;
+}
+
+int
+jwt_thumbprint(const struct jwt_key *k, const struct secret *pem,
+    char ret[JWT_THUMBPRINT_SIZE], struct err *err)
+{
+	BIO *bio = BIO_new_mem_buf(pem->ptr, (int)pem->len);
+	AUTO_FORM struct form text = form_new();
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned int len = 0;
+	X509 *x = bio == NULL ? NULL
+			      : PEM_read_bio_X509(bio, NULL, no_password, NULL);
+	int rc = check_certificate(k, x, err);
+
+	if (rc == 0 && X509_digest(x, EVP_sha256(), digest, &len) != 1)
+		rc = err_os(err, -ENOMEM, "a digest");
+	if (rc == 0)
+		form_base64url(&text, (struct span){ digest, len });
+	X509_free(x);
+	BIO_free(bio);
+	if (rc == 0)
+		(void)snprintf(ret, JWT_THUMBPRINT_SIZE, "%s",
+		    form_text_of(&text));
+	return rc;
 }
 
 static void

@@ -21,6 +21,15 @@ int jwt_key_new(const struct secret *pem, struct jwt_key **ret,
     struct err *err);
 void jwt_key_free(struct jwt_key *k); /* NULL is fine */
 
+/* Base64url of SHA-256, and a NUL. */
+#define JWT_THUMBPRINT_SIZE 44
+/*
+ * What "x5t#S256" says of a certificate in PEM, which is to be of this key and
+ * not ended. 0, or -EINVAL and what is wrong with it.
+ */
+int jwt_thumbprint(const struct jwt_key *k, const struct secret *pem,
+    char ret[JWT_THUMBPRINT_SIZE], struct err *err);
+
 struct jwt_claim {
 	const char *name;
 	const char *text; /* NULL: number is the value */

@@ -19,6 +19,8 @@ static const struct kind *const kinds[] = {
 	[BROKER_KIND_GITHUB_APP] = &kind_github_app,
 	[BROKER_KIND_EXEC] = &kind_exec,
 	[BROKER_KIND_VAULT] = &kind_vault,
+	[BROKER_KIND_GCP] = &kind_gcp,
+	[BROKER_KIND_AZURE] = &kind_azure,
 };
 static_assert(sizeof(kinds) / sizeof(kinds[0]) == BROKER_KIND_COUNT,
     "each kind has a row");

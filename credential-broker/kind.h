@@ -181,6 +181,8 @@ extern const struct kind kind_oci;
 extern const struct kind kind_github_app;
 extern const struct kind kind_exec;
 extern const struct kind kind_vault;
+extern const struct kind kind_gcp;
+extern const struct kind kind_azure;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no

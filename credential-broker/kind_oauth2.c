@@ -204,10 +204,15 @@ add_assertion(const struct credential *c, const struct oauth2 *o,
 	const char *issuer = credential_setting(c, "issuer");
 	const char *audience = credential_setting(c, "audience");
 
-	oauth2_assert(o->key, o->client.key_id,
-	    issuer != NULL ? issuer : o->client.id,
-	    credential_setting(c, "subject"),
-	    audience != NULL ? audience : o->token_url, NULL, &jwt);
+	struct oauth2_assertion assertion = { .key = o->key,
+		.key_id = o->client.key_id,
+		.issuer = issuer != NULL ? issuer : o->client.id,
+		.subject = credential_setting(c, "subject"),
+		.audience = audience != NULL ? audience : o->token_url };
+
+	if (assertion.subject == NULL)
+		assertion.subject = assertion.issuer;
+	oauth2_assert(&assertion, &jwt);
 	body->failed |= jwt.failed;
 	form_add_span(body, "assertion", form_span_of(&jwt));
 }

@@ -24,36 +24,47 @@ static const char *const errors[] = { "invalid_request", "invalid_client",
 	"invalid_scope", "invalid_target", "temporarily_unavailable",
 	"server_error", "slow_down", "access_denied" };
 
+static void
+add_claim(struct jwt_claim *claims, size_t *count, const char *name,
+    const char *text)
+{
+	if (text != NULL)
+		claims[(*count)++] = (struct jwt_claim){ name, text, 0 };
+}
+
 void
-oauth2_assert(const struct jwt_key *key, const char *key_id, const char *issuer,
-    const char *subject, const char *audience, const char *scope,
-    struct form *f)
+oauth2_assert(const struct oauth2_assertion *a, struct form *f)
 {
 	const uint64_t now_s = clock_wall_ms() / 1000;
+	const uint64_t life_s = a->life_s == 0 ? ASSERTION_S : a->life_s;
 	uint64_t id[2] = { 0, 0 };
 	char jti[40];
-	struct jwt_claim claims[] = {
-		{ "iss", issuer, 0 },
-		{ "sub", subject != NULL ? subject : issuer, 0 },
-		{ "aud", audience, 0 },
-		{ "iat", NULL, now_s - BACKDATE_S },
-		{ "exp", NULL, now_s + ASSERTION_S },
-		{ "jti", jti, 0 },
-		{ "scope", scope, 0 },
-	};
-	const struct jwt_spec spec = { .key_id = key_id,
-		.claims = claims,
-		.claim_count = sizeof(claims) / sizeof(claims[0]) -
-		    (scope == NULL ? 1 : 0) };
+	struct jwt_claim claims[8];
+	struct jwt_spec spec = { .alg = a->alg,
+		.key_id = a->key_id,
+		.x5t_s256 = a->x5t_s256,
+		.claims = claims };
 
-	if (issuer == NULL || key == NULL ||
+	if (a->issuer == NULL || a->key == NULL ||
 	    getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
 		f->failed = true;
 		return;
 	}
 	(void)snprintf(jti, sizeof(jti), "%016" PRIx64 "%016" PRIx64, id[0],
 	    id[1]);
-	jwt_sign(key, &spec, f);
+	add_claim(claims, &spec.claim_count, "iss", a->issuer);
+	add_claim(claims, &spec.claim_count, "sub", a->subject);
+	add_claim(claims, &spec.claim_count, "aud", a->audience);
+	claims[spec.claim_count++] =
+	    (struct jwt_claim){ "iat", NULL, now_s - BACKDATE_S };
+	claims[spec.claim_count++] =
+	    (struct jwt_claim){ "exp", NULL, now_s + life_s };
+	if (a->has_not_before)
+		claims[spec.claim_count++] =
+		    (struct jwt_claim){ "nbf", NULL, now_s - BACKDATE_S };
+	add_claim(claims, &spec.claim_count, "jti", jti);
+	add_claim(claims, &spec.claim_count, "scope", a->scope);
+	jwt_sign(a->key, &spec, f);
 }
 
 static void
@@ -74,6 +85,7 @@ oauth2_prove(const struct oauth2_client *c, struct form *body,
     struct form *header)
 {
 	AUTO_FORM struct form jwt = { .len = 0 };
+	struct oauth2_assertion assertion;
 
 	switch (c->auth) {
 	case OAUTH2_AUTH_BASIC:
@@ -89,8 +101,15 @@ oauth2_prove(const struct oauth2_client *c, struct form *body,
 		return;
 	case OAUTH2_AUTH_JWT:
 		jwt = form_new();
-		oauth2_assert(c->key, c->key_id, c->id, NULL, c->audience, NULL,
-		    &jwt);
+		assertion = (struct oauth2_assertion){ .key = c->key,
+			.alg = c->alg,
+			.key_id = c->key_id,
+			.x5t_s256 = c->x5t_s256,
+			.issuer = c->id,
+			.subject = c->id,
+			.audience = c->audience,
+			.has_not_before = c->x5t_s256 != NULL };
+		oauth2_assert(&assertion, &jwt);
 		body->failed |= jwt.failed;
 		form_add(body, "client_id", c->id);
 		form_add(body, "client_assertion_type", JWT_BEARER);

@@ -25,7 +25,9 @@ struct oauth2_client {
 	const struct secret *secret; /* NULL without one */
 	const struct jwt_key *key;   /* NULL without one */
 	const char *key_id;          /* NULL without one */
-	const char *audience;        /* of its assertion: the token URL */
+	/* of a certificate that the key is for, and how it signs; NULL: none */
+	const char *alg, *x5t_s256;
+	const char *audience; /* of its assertion: the token URL */
 };
 
 /*
@@ -34,13 +36,18 @@ struct oauth2_client {
  */
 void oauth2_prove(const struct oauth2_client *c, struct form *body,
     struct form *header);
-/*
- * Appends a JWT that asserts subject for issuer at audience, good for five
- * minutes (RFC 7523 3). subject NULL: issuer. scope NULL: none.
- */
-void oauth2_assert(const struct jwt_key *key, const char *key_id,
-    const char *issuer, const char *subject, const char *audience,
-    const char *scope, struct form *f);
+/* What a JWT asserts (RFC 7523 3). A text that is NULL is left out. */
+struct oauth2_assertion {
+	const struct jwt_key *key;
+	const char *alg;               /* as jwt.h has it */
+	const char *key_id, *x5t_s256; /* of its header */
+	const char *issuer;            /* never NULL */
+	const char *subject, *audience, *scope;
+	uint64_t life_s;     /* 0: five minutes */
+	bool has_not_before; /* some want "nbf" */
+};
+/* Appends it, signed. */
+void oauth2_assert(const struct oauth2_assertion *a, struct form *f);
 /*
  * Reads the answer of a token endpoint, whatever its status, into ret: value
  * and end. asked: the scopes that were asked for, parted by blanks; "": none

@@ -64,7 +64,7 @@ struct answer {
 	bool keeps_set_cookie;
 	char detail[LEASE_DETAIL_SIZE];
 	char user[LEASE_USER_SIZE];
-	char value[512];
+	char value[2048];
 };
 
 struct record {

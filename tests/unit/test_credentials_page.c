@@ -15,21 +15,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <openssl/bio.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-
 #include "base/fd.h"
 #include "conf/hostconf.h"
 #include "credential-broker/credential.h"
 #include "credential-broker/kind.h"
+#include "tests/unit/jwt_support.h"
 
 #define PAGE "docs/credentials.md"
 #define OPEN "```ini\n"
 #define CLOSE "```\n"
 
 static char *page;
-static char pem[4096];
+static char pem[PEM_SIZE], gcp_key[2 * PEM_SIZE], certificate[PEM_SIZE];
 
 static int
 read_page(void **state)
@@ -47,17 +44,14 @@ read_page(void **state)
 static int
 prepare(void **state)
 {
-	BIO *bio = BIO_new(BIO_s_mem());
-	EVP_PKEY *key = EVP_RSA_gen(2048);
-	int n;
+	EVP_PKEY *key = jwt_make_key(pem);
+	uint8_t digest[32];
 
-	if (PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL,
-		NULL) != 1)
-		return -1;
-	n = BIO_read(bio, pem, sizeof(pem) - 1);
-	BIO_free(bio);
+	jwt_make_certificate(key, 3600, certificate, digest);
+	jwt_write_gcp_key(gcp_key, pem, "service_account",
+	    "ci@acme-prod.iam.gserviceaccount.com", "");
 	EVP_PKEY_free(key);
-	return n > 0 ? read_page(state) : -1;
+	return read_page(state);
 }
 
 static int
@@ -109,7 +103,9 @@ static const struct source_row sources[] = {
 	{ "aws", "value",
 	    "[default]\naws_access_key_id = AKIAEXAMPLE0000000AB\n"
 	    "aws_secret_access_key = canary-of-the-page\n" },
+	{ "gcp", "key", gcp_key },
 	{ "", "key", pem },
+	{ "", "certificate", certificate },
 	{ "", "", "canary-of-the-page\n" },
 };
 

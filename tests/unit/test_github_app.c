@@ -2,15 +2,9 @@
  * Installation tokens of a GitHub App, against a double that holds every field
  * to what docs.github.com says of it.
  */
+#include "tests/unit/jwt_support.h"
 #include "tests/unit/mint_support.h"
 
-#include <cmocka.h>
-
-#include <openssl/bio.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-
-#include "credential-broker/answer.h"
 #include "credential-broker/kind.h"
 #include "credential-broker/sandbox.h"
 #include "credential-broker/token.h"
@@ -23,25 +17,13 @@
 #define GHS "ghs_123_eyJhbGciOi.eyJpc3MiOi.c2lnbmF0dXJl"
 
 static EVP_PKEY *pkey;
-static char pem[4096];
+static char pem[PEM_SIZE];
 
 static int
 make_key(void **state)
 {
-	BIO *bio = BIO_new(BIO_s_mem());
-	char *text;
-	long len;
-
 	(void)state;
-	pkey = EVP_RSA_gen(2048);
-	if (PEM_write_bio_PKCS8PrivateKey(bio, pkey, NULL, NULL, 0, NULL,
-		NULL) != 1)
-		return -1;
-	len = BIO_get_mem_data(bio, &text);
-	if (len <= 0 || (size_t)len >= sizeof(pem))
-		return -1;
-	memcpy(pem, text, (size_t)len);
-	BIO_free(bio);
+	pkey = jwt_make_key(pem);
 	return 0;
 }
 
@@ -93,57 +75,26 @@ minted_answer(char buf[1024], int life_s, const char *permissions,
 
 #define ASKED "{\"contents\":\"write\",\"metadata\":\"read\"}"
 
-/* The part of base64url between two dots, as text. */
-static void
-decode(const char *from, const char *to, uint8_t *ret)
-{
-	char buf[1024];
-	size_t n = 0;
-
-	for (; from < to; from++)
-		buf[n++] = *from == '-' ? '+' : *from == '_' ? '/' : *from;
-	while (n % 4 != 0)
-		buf[n++] = '=';
-	assert_true(EVP_DecodeBlock(ret, (const uint8_t *)buf, (int)n) > 0);
-}
-
 /* RS256 of the app's key; iat a minute back, exp within ten; iss the app. */
 static void
 check_jwt(const char *request)
 {
-	const char *jwt = strstr(request, "Authorization: Bearer ");
-	const char *one, *two, *end;
-	uint8_t head[256] = { 0 }, claims[512] = { 0 }, sig[512];
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	const uint64_t now_s = clock_wall_ms() / 1000;
-	uint64_t iat, exp;
-	json_t *j;
+	static const char field[] = "Authorization: Bearer ";
+	const char *jwt = strstr(request, field);
+	const int64_t now_s = (int64_t)(clock_wall_ms() / 1000);
+	json_t *head, *claims;
 
 	assert_non_null(jwt);
-	jwt += strlen("Authorization: Bearer ");
-	one = strchr(jwt, '.');
-	two = strchr(one + 1, '.');
-	end = strstr(two, "\r\n");
-	decode(jwt, one, head);
-	decode(one + 1, two, claims);
-	decode(two + 1, end, sig);
-	assert_string_equal((char *)head,
-	    "{\"alg\":\"RS256\",\"typ\":\"JWT\"}");
-	assert_int_equal(EVP_DigestVerifyInit(ctx, NULL, EVP_sha256(), NULL,
-			     pkey),
-	    1);
-	assert_int_equal(EVP_DigestVerify(ctx, sig, 256, (const uint8_t *)jwt,
-			     (size_t)(two - jwt)),
-	    1);
-	EVP_MD_CTX_free(ctx);
-	j = answer_parse(span_of((char *)claims));
-	assert_non_null(j);
-	assert_true(answer_seconds(j, "iat", &iat));
-	assert_true(answer_seconds(j, "exp", &exp));
-	assert_true(iat + 55 <= now_s && iat + 70 >= now_s);
-	assert_true(exp > now_s + 300 && exp <= now_s + 600);
-	assert_string_equal(answer_text(j, "iss"), "777");
-	json_decref(j);
+	jwt += strlen(field);
+	jwt_open(pkey, false, jwt, strstr(jwt, "\r\n"), &head, &claims);
+	jwt_expect_text(head, "alg", "RS256");
+	jwt_expect_text(head, "typ", "JWT");
+	assert_int_equal(json_object_size(head), 2);
+	jwt_expect_time(claims, "iat", now_s, -70, -55);
+	jwt_expect_time(claims, "exp", now_s, 300, 600);
+	jwt_expect_text(claims, "iss", "777");
+	json_decref(head);
+	json_decref(claims);
 }
 
 static void
