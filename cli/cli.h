@@ -47,6 +47,7 @@ int cmd_status(const struct cli *cli, int argc, char **argv);
 int cmd_doctor(const struct cli *cli, int argc, char **argv);
 int cmd_env(const struct cli *cli, int argc, char **argv);
 int cmd_learn(const struct cli *cli, int argc, char **argv);
+int cmd_report(const struct cli *cli, int argc, char **argv);
 int cmd_log(const struct cli *cli, int argc, char **argv);
 int cmd_check(const struct cli *cli, int argc, char **argv);
 int cmd_preset(const struct cli *cli, int argc, char **argv);

@@ -74,6 +74,11 @@ static const struct cli_command commands[] = {
 	    "[NAME] [--follow] [--denied] [--json]"
 	    " | --verify [--file FILE] [--head HASH]",
 	    "what was decided", cmd_log },
+	{ "report",
+	    "NAME -o FILE|- [--force] [--json] [--policy FILE]..."
+	    " [--file LOG]...\n           [--generation N]",
+	    "a page about what a sandbox did, for whoever reviews it",
+	    cmd_report },
 	{ "learn", "NAME", "a policy that lets through what it asked for",
 	    cmd_learn },
 	{ "status", "[--json]", "how the daemon is", cmd_status },

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,16 +63,52 @@ new_file_open(const char *path, struct new_file *ret, struct err *err)
 }
 
 int
-new_file_keep(struct new_file *f, struct err *err)
+new_file_replace(const char *path, struct new_file *ret, struct err *err)
+{
+	struct new_file f = { .fd = -1, .path = path };
+	struct stat st;
+	mode_t mask;
+	int n = snprintf(f.temp, sizeof(f.temp), "%s.XXXXXX", path);
+
+	if (n < 0 || (size_t)n >= sizeof(f.temp))
+		return err_os(err, -ENAMETOOLONG, "%s", path);
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_at(err, NULL, 0,
+		    "%s: it is not a regular file, so it is not replaced",
+		    path);
+	f.fd = mkostemp(f.temp, O_CLOEXEC);
+	if (f.fd == -1)
+		return err_os(err, -errno, "%s", path);
+	mask = umask(0);
+	(void)umask(mask);
+	(void)fchmod(f.fd, MODE & ~mask);
+	*ret = f;
+	return 0;
+}
+
+/* Renamed where it has a name. */
+static int
+give_name(struct new_file *f)
 {
 	char self[64];
 
 	/* AT_EMPTY_PATH would want a capability (linkat(2)). */
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
-	if (!f->has_name &&
-	    linkat(AT_FDCWD, self, AT_FDCWD, f->path, AT_SYMLINK_FOLLOW) == -1)
+	if (f->temp[0] != '\0')
+		return rename(f->temp, f->path);
+	return f->has_name
+	    ? 0
+	    : linkat(AT_FDCWD, self, AT_FDCWD, f->path, AT_SYMLINK_FOLLOW);
+}
+
+int
+new_file_keep(struct new_file *f, struct err *err)
+{
+
+	if (give_name(f) == -1)
 		return err_os(err, -errno, "%s", f->path);
 	f->has_name = false;
+	f->temp[0] = '\0';
 	/* some file systems say only here that it was not written */
 	if (close(steal_fd(&f->fd)) == -1)
 		return err_os(err, -errno, "%s", f->path);
@@ -83,5 +120,7 @@ new_file_done(struct new_file *f)
 {
 	if (f->fd != -1 && f->has_name)
 		(void)unlink(f->path);
+	if (f->fd != -1 && f->temp[0] != '\0')
+		(void)unlink(f->temp);
 	fd_close(&f->fd);
 }

@@ -413,16 +413,17 @@ write_paths(struct learn *l, const struct asked *a, struct wr *w)
 	}
 }
 
+/* [allow NAME] for the first, [allow NAME-2] for the one after it. */
 static void
-write_rule(struct learn *l, struct asked *a, size_t number, struct wr *w)
+write_rule(struct learn *l, struct asked *a, const char *name, struct wr *w)
 {
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < l->all.count; i++)
 		if (is_same_rule(a, asked_at(l, i)))
 			count += asked_at(l, i)->count;
-	wr_fmt(w, "\n[allow learned-%zu] ; %llu requests\nhost    = %s\n",
-	    number, (unsigned long long)count, a->host);
+	wr_fmt(w, "[allow %s] ; %llu requests\nhost    = %s\n", name,
+	    (unsigned long long)count, a->host);
 	if (a->port == PORT_HTTP)
 		wr_text(w, "scheme  = http\n");
 	else if (a->port != PORT_HTTPS)
@@ -434,26 +435,58 @@ write_rule(struct learn *l, struct asked *a, size_t number, struct wr *w)
 			asked_at(l, i)->is_written = true;
 }
 
+static void
+begin_writing(struct learn *l)
+{
+	for (size_t i = 0; i < l->all.count; i++) {
+		asked_at(l, i)->is_covered = false;
+		asked_at(l, i)->is_written = false;
+	}
+	note_methods(l);
+}
+
 int
 learn_write(struct learn *l, struct wr *w)
 {
 	size_t rules = 0;
 	int rc;
 
-	for (size_t i = 0; i < l->all.count; i++) {
-		asked_at(l, i)->is_covered = false;
-		asked_at(l, i)->is_written = false;
-	}
+	begin_writing(l);
 	wr_text(w, "[policy]\nversion = 1\n");
 	rc = write_presets(l, w);
 	if (rc != 0)
 		return rc;
-	note_methods(l);
 	for (size_t i = 0; i < l->all.count; i++) {
 		struct asked *a = asked_at(l, i);
+		char name[RULE_NAME_SIZE];
 
-		if (!a->is_covered && !a->is_written)
-			write_rule(l, a, ++rules, w);
+		if (a->is_covered || a->is_written)
+			continue;
+		(void)snprintf(name, sizeof(name), "learned-%zu", ++rules);
+		wr_text(w, "\n");
+		write_rule(l, a, name, w);
+	}
+	return wr_ok(w) ? 0 : -EMSGSIZE;
+}
+
+int
+learn_write_rules(struct learn *l, const char *name, size_t *number,
+    struct wr *w)
+{
+	const size_t before = w->len;
+
+	begin_writing(l);
+	for (size_t i = 0; i < l->all.count; i++) {
+		struct asked *a = asked_at(l, i);
+		char numbered[RULE_NAME_SIZE];
+
+		if (a->is_written)
+			continue;
+		(void)snprintf(numbered, sizeof(numbered), "%.40s-%zu", name,
+		    ++*number);
+		if (w->len > before)
+			wr_text(w, "\n");
+		write_rule(l, a, numbered, w);
 	}
 	return wr_ok(w) ? 0 : -EMSGSIZE;
 }

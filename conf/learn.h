@@ -34,5 +34,12 @@ int learn_add(struct learn *l, const char *host, uint16_t port,
  * or -EMSGSIZE when it does not fit w.
  */
 int learn_write(struct learn *l, struct wr *w);
+/*
+ * The rules alone, without a preset: what could be added to a policy. They are
+ * called NAME-N; of name at most 40 bytes are taken, and number is the last N
+ * that was used, before and after. 0 or -EMSGSIZE.
+ */
+int learn_write_rules(struct learn *l, const char *name, size_t *number,
+    struct wr *w);
 
 #endif
