@@ -31,6 +31,7 @@ static const struct {
 static const char *log_program = "tapward";
 static enum log_level log_max = LOG_LEVEL_INFO;
 static bool log_has_journal;
+static log_watch_fn *log_watcher;
 
 void
 log_init(const char *program, enum log_level max)
@@ -45,6 +46,12 @@ log_init(const char *program, enum log_level max)
 	 */
 	log_has_journal =
 	    fstat(STDERR_FILENO, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+void
+log_watch(log_watch_fn *fn)
+{
+	log_watcher = fn;
 }
 
 enum log_level
@@ -85,12 +92,14 @@ log_v(enum log_level level, const char *area, const char *fmt, va_list ap)
 {
 	char line[LINE_MAX_BYTES + 1];
 	struct wr w = wr_init(line, LINE_MAX_BYTES);
-	size_t left;
+	size_t left, start;
 	int n;
 
 	if (log_has_journal)
 		wr_fmt(&w, "<%d>", levels[level].syslog);
-	wr_fmt(&w, "%s: %s %s ", log_program, levels[level].name, area);
+	wr_fmt(&w, "%s: ", log_program);
+	start = w.len;
+	wr_fmt(&w, "%s %s ", levels[level].name, area);
 	left = w.size - w.len;
 	n = vsnprintf(line + w.len, left, fmt, ap);
 	if (n < 0)
@@ -102,6 +111,8 @@ log_v(enum log_level level, const char *area, const char *fmt, va_list ap)
 		w.len += (size_t)n;
 	}
 	write_line(line, w.len);
+	if (log_watcher != NULL && level <= LOG_LEVEL_WARN)
+		log_watcher(line + start, w.len - start);
 }
 
 void

@@ -23,6 +23,14 @@ void log_init(const char *program, enum log_level max);
 /* The level named by TAPWARD_LOG (err, warn, info, debug); info without it. */
 enum log_level log_level_from_env(void);
 
+/*
+ * fn is shown each line that is logged at LOG_LEVEL_WARN or above, without
+ * program and priority: "level area text", printable, of len bytes. It must
+ * not log. NULL: nobody.
+ */
+typedef void log_watch_fn(const char *line, size_t len);
+void log_watch(log_watch_fn *fn);
+
 __attribute__((format(printf, 3, 4))) void log_at(enum log_level level,
     const char *area, const char *fmt, ...);
 

@@ -229,6 +229,61 @@ api_page_decode(struct rd *r, struct message_api_page *m)
 }
 
 static void
+api_status_lists_encode(struct wr *w, const struct message_api_status *m)
+{
+	for (size_t i = 0; i < API_STATE_COUNT; i++)
+		wr_u32(w, m->states[i]);
+	wr_u32(w, m->machines);
+	wr_u32(w, m->credentials);
+	wr_u32(w, m->resolver_count);
+	for (uint32_t i = 0; i < m->resolver_count; i++)
+		wr_str16(w, m->resolvers[i]);
+	field_bool_write(w, m->has_recorder);
+	wr_u64(w, m->audit_seq);
+	wr_u64(w, m->audit_lost);
+	wr_str16(w, m->audit_head);
+	wr_u32(w, m->policy_count);
+	for (uint32_t i = 0; i < m->policy_count; i++) {
+		wr_str16(w, m->policies[i].digest);
+		wr_u32(w, m->policies[i].sandboxes);
+	}
+	wr_u32(w, m->other_policies);
+	wr_u32(w, m->error_count);
+	for (uint32_t i = 0; i < m->error_count; i++) {
+		wr_u64(w, m->errors[i].wall_ms);
+		wr_str16(w, m->errors[i].text);
+	}
+}
+
+static void
+api_status_lists_decode(struct rd *r, struct message_api_status *m)
+{
+	for (size_t i = 0; i < API_STATE_COUNT; i++)
+		m->states[i] = rd_u32(r);
+	m->machines = rd_u32(r);
+	m->credentials = rd_u32(r);
+	m->resolver_count = api_count(r, API_RESOLVERS_MAX);
+	for (uint32_t i = 0; i < m->resolver_count; i++)
+		field_printable(r, m->resolvers[i], sizeof(m->resolvers[i]));
+	m->has_recorder = field_bool(r);
+	m->audit_seq = rd_u64(r);
+	m->audit_lost = rd_u64(r);
+	field_digest(r, m->audit_head);
+	m->policy_count = api_count(r, API_POLICIES_MAX);
+	for (uint32_t i = 0; i < m->policy_count; i++) {
+		field_digest(r, m->policies[i].digest);
+		m->policies[i].sandboxes = rd_u32(r);
+	}
+	m->other_policies = rd_u32(r);
+	m->error_count = api_count(r, API_ERRORS_MAX);
+	for (uint32_t i = 0; i < m->error_count; i++) {
+		m->errors[i].wall_ms = rd_u64(r);
+		field_printable(r, m->errors[i].text,
+		    sizeof(m->errors[i].text));
+	}
+}
+
+static void
 api_status_encode(struct wr *w, const struct message_api_status *m)
 {
 	wr_str16(w, m->version);
@@ -249,6 +304,7 @@ api_status_encode(struct wr *w, const struct message_api_status *m)
 		wr_u32(w, (uint32_t)m->children[i].pid);
 		wr_u32(w, m->children[i].restarts);
 	}
+	api_status_lists_encode(w, m);
 }
 
 static void
@@ -274,6 +330,7 @@ api_status_decode(struct rd *r, struct message_api_status *m)
 		c->pid = api_pid(r);
 		c->restarts = rd_u32(r);
 	}
+	api_status_lists_decode(r, m);
 }
 
 void

@@ -195,6 +195,25 @@ struct message_api_child {
 /* What status says of the host's credentials: as broker and err say it. */
 #define API_FAULT_SIZE 512
 
+/* Sandboxes under one policy. */
+#define API_POLICIES_MAX 16
+struct message_api_policy {
+	char digest[DIGEST_TEXT_SIZE];
+	uint32_t sandboxes;
+};
+
+/* What the supervisor had to say last, above the ordinary. */
+#define API_ERRORS_MAX 8
+#define API_ERROR_SIZE 200
+struct message_api_error {
+	uint64_t wall_ms;
+	char text[API_ERROR_SIZE];
+};
+
+#define API_RESOLVERS_MAX 8
+/* An address and its port. */
+#define API_RESOLVER_SIZE (ADDRESS_TEXT_SIZE + 8)
+
 struct message_api_status {
 	char version[32];
 	int32_t pid;
@@ -210,6 +229,21 @@ struct message_api_status {
 	char credential_fault[API_FAULT_SIZE]; /* "": all is well */
 	uint32_t child_count;
 	struct message_api_child children[API_CHILDREN_MAX];
+	uint32_t states[API_STATE_COUNT]; /* sandboxes in each */
+	uint32_t machines;                /* virtual ones, that run */
+	uint32_t credentials;             /* that the host defines */
+	uint32_t resolver_count;
+	char resolvers[API_RESOLVERS_MAX][API_RESOLVER_SIZE];
+	bool has_recorder; /* it said what follows */
+	uint64_t audit_seq;
+	uint64_t audit_lost;
+	char audit_head[DIGEST_TEXT_SIZE];
+	uint32_t policy_count;
+	struct message_api_policy policies[API_POLICIES_MAX];
+	uint32_t other_policies; /* sandboxes under those not in the list */
+	/* The oldest first; root alone is told. */
+	uint32_t error_count;
+	struct message_api_error errors[API_ERRORS_MAX];
 };
 
 /*

@@ -3,7 +3,9 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "cli/call.h"
 #include "cli/cli.h"
 
@@ -21,36 +23,141 @@ status_text(const json_t *json, const char *key)
 	return text == NULL ? "-" : text;
 }
 
+/* "3 d 4 h" of two units at most; "-" when the time cannot be read. */
+static const char *
+uptime(const json_t *s, char *buf, size_t size)
+{
+	const char *started = status_text(s, "started");
+	struct tm tm = { 0 };
+	const char *end = strptime(started, "%Y-%m-%dT%H:%M:%S", &tm);
+	long long now = (long long)(clock_wall_ms() / 1000);
+	long long up = end == NULL ? -1 : now - (long long)timegm(&tm);
+
+	if (up < 0)
+		(void)snprintf(buf, size, "-");
+	else if (up < 60)
+		(void)snprintf(buf, size, "%lld s", up);
+	else if (up < 3600)
+		(void)snprintf(buf, size, "%lld min", up / 60);
+	else if (up < 86400)
+		(void)snprintf(buf, size, "%lld h %lld min", up / 3600,
+		    up / 60 % 60);
+	else
+		(void)snprintf(buf, size, "%lld d %lld h", up / 86400,
+		    up / 3600 % 24);
+	return buf;
+}
+
 static void
-status_print(const json_t *s)
+print_sandboxes(const json_t *s)
+{
+	const char *state;
+	json_t *count;
+
+	(void)printf("sandboxes  %lld", status_number(s, "sandboxes"));
+	json_object_foreach(json_object_get(s, "states"), state, count)
+	{
+		if (json_integer_value(count) != 0)
+			(void)printf(", %lld %s",
+			    (long long)json_integer_value(count), state);
+	}
+	(void)printf(", %lld with a machine\n", status_number(s, "machines"));
+	(void)printf("pool       %lld of %lld prepared\n",
+	    status_number(s, "pool_ready"), status_number(s, "pool_size"));
+}
+
+static void
+print_policies(const json_t *s)
 {
 	const json_t *ceiling = json_object_get(s, "ceiling");
+	long long others = status_number(s, "other_policies");
 	size_t i;
 	json_t *p;
 
-	(void)printf("tapwardd %s, pid %lld, since %s\n",
-	    status_text(s, "version"), status_number(s, "pid"),
-	    status_text(s, "started"));
-	(void)printf("sandboxes  %lld, %lld of %lld prepared\n",
-	    status_number(s, "sandboxes"), status_number(s, "pool_ready"),
-	    status_number(s, "pool_size"));
 	if (json_is_string(ceiling))
 		(void)printf("ceiling    %s (%.12s)\n",
 		    json_string_value(ceiling),
 		    status_text(s, "ceiling_digest"));
 	else
 		(void)printf("ceiling    none: policies alone decide\n");
+	json_array_foreach(json_object_get(s, "policies"), i, p)
+	{
+		(void)printf("policy     %.12s, %lld sandboxes\n",
+		    status_text(p, "digest"), status_number(p, "sandboxes"));
+	}
+	if (others != 0)
+		(void)printf("policy     others, %lld sandboxes\n", others);
+}
+
+static void
+print_audit(const json_t *s)
+{
+	const json_t *recorder = json_object_get(s, "recorder");
+
 	(void)printf("audit      %s\n",
 	    json_is_true(json_object_get(s, "audit_can_write"))
 		? "writes"
 		: "CANNOT WRITE: new exchanges are refused");
+	if (json_is_object(recorder))
+		(void)printf("recorder   %lld records, %lld lost, head %.12s\n",
+		    status_number(recorder, "seq"),
+		    status_number(recorder, "lost"),
+		    status_text(recorder, "head"));
+	else
+		(void)printf("recorder   DOES NOT ANSWER\n");
+}
+
+static void
+print_upstream(const json_t *s)
+{
+	size_t i;
+	json_t *r;
+
+	(void)printf("resolver  ");
+	json_array_foreach(json_object_get(s, "resolvers"), i, r)
+	{
+		(void)printf(" %s", json_string_value(r));
+	}
+	(void)printf(i == 0 ? " NONE: nothing can be resolved\n" : "\n");
 	(void)printf("roots      %lld\n", status_number(s, "roots"));
 	if (json_is_string(json_object_get(s, "credential_fault")))
 		(void)printf("credential FAULT: %s\n",
 		    status_text(s, "credential_fault"));
-	json_array_foreach(json_object_get(s, "processes"), i, p)(void)
-	    printf("%-10s pid %lld, %lld restarts\n", status_text(p, "role"),
-		status_number(p, "pid"), status_number(p, "restarts"));
+	else
+		(void)printf("credential %lld, usable\n",
+		    status_number(s, "credentials"));
+}
+
+static void
+status_print(const json_t *s)
+{
+	char up[64];
+	size_t i;
+	json_t *p;
+
+	(void)printf("tapwardd %s, pid %lld, up %s, since %s\n",
+	    status_text(s, "version"), status_number(s, "pid"),
+	    uptime(s, up, sizeof(up)), status_text(s, "started"));
+	print_sandboxes(s);
+	print_policies(s);
+	print_audit(s);
+	print_upstream(s);
+	json_array_foreach(json_object_get(s, "processes"), i, p)
+	{
+		if (status_number(p, "pid") == 0)
+			(void)printf("%-10s DOWN, %lld restarts\n",
+			    status_text(p, "role"),
+			    status_number(p, "restarts"));
+		else
+			(void)printf("%-10s pid %lld, %lld restarts\n",
+			    status_text(p, "role"), status_number(p, "pid"),
+			    status_number(p, "restarts"));
+	}
+	json_array_foreach(json_object_get(s, "errors"), i, p)
+	{
+		(void)printf("last said  %s %s\n", status_text(p, "time"),
+		    status_text(p, "text"));
+	}
 }
 
 int

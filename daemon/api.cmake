@@ -1,7 +1,8 @@
 # tapward-api: the only program of daemon/ that reads JSON.
 
 tapward_library(tapward_api
-	SOURCES api.c api_budgets.c api_conn.c api_json.c api_route.c
+	SOURCES api.c api_budgets.c api_conn.c api_json.c
+		api_json_status.c api_route.c
 	LINK tapward_conf tapward_base tapward_wire PkgConfig::EVENT PkgConfig::JANSSON)
 tapward_program(tapward-api
 	DESTINATION ${TAPWARD_LIBEXECDIR}

@@ -92,7 +92,7 @@ api_conn_frame(struct api_conn *c)
 		if (s == HTTP_MORE)
 			return c->in_len < API_HEAD_MAX_BYTES ? 1 : 431;
 		if (s != HTTP_OK ||
-		    http_request_parse((struct span){ c->in, c->head_len },
+		    http_request_parse_ours((struct span){ c->in, c->head_len },
 			&req) != HTTP_OK)
 			return 400;
 		if (req.framing == HTTP_FRAMING_CHUNKED)

@@ -363,7 +363,7 @@ api_json_mac(const uint8_t mac[6])
 	return json_string(text);
 }
 
-static json_t *
+json_t *
 api_json_time(uint64_t wall_ms)
 {
 	char text[CLOCK_TEXT_SIZE];
@@ -503,43 +503,6 @@ api_json_entry(const struct message_api_entry *e)
 	    api_state_name(e->state), "kind", api_device_name(e->device),
 	    "owner", (json_int_t)e->owner_uid, "created",
 	    api_json_time(e->created_wall_ms));
-}
-
-static json_t *
-api_json_children(const struct message_api_status *s)
-{
-	json_t *all = json_array();
-
-	for (uint32_t i = 0; i < s->child_count; i++) {
-		const struct message_api_child *c = &s->children[i];
-		json_t *one = json_pack("{s:s, s:i, s:i}", "role", c->role,
-		    "pid", (int)c->pid, "restarts", (int)c->restarts);
-
-		if (json_array_append_new(all, one) != 0) {
-			json_decref(all);
-			return NULL;
-		}
-	}
-	return all;
-}
-
-json_t *
-api_json_status(const struct message_api_status *s)
-{
-	return json_pack("{s:s, s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:b, s:i,"
-			 " s:o, s:o}",
-	    "version", s->version, "pid", (int)s->pid, "started",
-	    api_json_time(s->started_wall_ms), "sandboxes", (int)s->sandboxes,
-	    "pool_ready", (int)s->pool_ready, "pool_size", (int)s->pool_size,
-	    "ceiling",
-	    s->has_ceiling ? json_string(s->ceiling_file) : json_null(),
-	    "ceiling_digest",
-	    s->has_ceiling ? json_string(s->ceiling_digest) : json_null(),
-	    "audit_can_write", (int)s->audit_can_write, "roots", (int)s->roots,
-	    "credential_fault",
-	    s->credential_fault[0] == '\0' ? json_null()
-					   : json_string(s->credential_fault),
-	    "processes", api_json_children(s));
 }
 
 json_t *

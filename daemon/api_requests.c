@@ -20,6 +20,7 @@
 #include "daemon/jobs.h"
 #include "daemon/link_api.h"
 #include "daemon/link_recorder.h"
+#include "daemon/metrics.h"
 #include "daemon/supervisor.h"
 
 #ifndef TAPWARD_VERSION
@@ -439,70 +440,20 @@ do_log(struct request *r)
 static void
 do_metrics(struct request *r)
 {
-	if (check_sink(r))
-		hand_over(r, link_recorder_metrics(r->sv, r->fds[0]));
-}
+	uint8_t buf[METRICS_MAX];
+	struct wr w = wr_init(buf, sizeof(buf));
 
-static void
-fill_children(const struct supervisor *sv, struct message_api_status *ret)
-{
-	for (size_t i = 0; i < SERVICE_COUNT; i++) {
-		const struct service *s = &sv->services[i];
-		struct message_api_child *c = &ret->children[i];
-		size_t len = strnlen(s->spec->role, sizeof(c->role) - 1);
-
-		memcpy(c->role, s->spec->role, len);
-		c->pid = service_is_up(s) ? (int32_t)proc_pid(s->proc) : 0;
-		c->restarts = s->restarts;
-	}
-	ret->child_count = SERVICE_COUNT;
-}
-
-/* Which file of the host can be read by anybody is not for anybody. */
-static void
-fill_fault(const struct request *r, struct message_api_status *ret)
-{
-	static const char hidden[] =
-	    "a credential of this host is of no use; root is told which";
-	const char *fault = r->sv->credential_fault;
-
-	if (*fault != '\0' && r->m->peer_uid != 0)
-		fault = hidden;
-	(void)snprintf(ret->credential_fault, sizeof(ret->credential_fault),
-	    "%s", fault);
-}
-
-static void
-do_status(struct request *r)
-{
-	const struct supervisor *sv = r->sv;
-	struct message_api_status status = {
-		.version = TAPWARD_VERSION,
-		.pid = (int32_t)getpid(),
-		.started_wall_ms = sv->started_wall_ms,
-		.sandboxes = sv->sandbox_count,
-		.pool_ready = pool_ready_count(&sv->pool),
-		.pool_size = sv->config->host->pool,
-		.has_ceiling = sv->ceiling.image_fd != -1,
-		.audit_can_write = sv->audit_can_write,
-		.roots = sv->roots_count,
-	};
-	const struct message_api_answer a = {
-		.result = API_OK,
-		.payload = API_PAYLOAD_STATUS,
-		.text = "",
-		.status = &status,
-	};
-
-	if (status.has_ceiling) {
-		memcpy(status.ceiling_file, sv->config->host->ceiling_file,
-		    strlen(sv->config->host->ceiling_file));
-		memcpy(status.ceiling_digest, sv->ceiling.digest,
-		    sizeof(status.ceiling_digest));
-	}
-	fill_fault(r, &status);
-	fill_children(sv, &status);
-	link_api_answer(r->sv, &r->to, &a, -1);
+	if (!check_sink(r))
+		return;
+	metrics_write(&w, r->sv);
+	/* Less than a pipe holds; whoever gave us another gets less. */
+	if (fd_set_nonblock(r->fds[0], true) != 0 || !wr_ok(&w) ||
+	    fd_write_all(r->fds[0], w.buf, w.len) != 0)
+		log_warn("metrics", "not all was written");
+	/* Without a recorder these are all there is, and say that it is down.
+	 */
+	(void)link_recorder_metrics(r->sv, r->fds[0]);
+	request_answer_ok(r, -1);
 }
 
 static void
@@ -530,7 +481,7 @@ static const struct {
 	[API_ATTACH] = { do_attach, true },
 	[API_LOG] = { do_log, false },
 	[API_METRICS] = { do_metrics, false },
-	[API_STATUS] = { do_status, false },
+	[API_STATUS] = { request_status, false },
 	[API_VM_START] = { request_vm_start, true },
 	[API_VM_STOP] = { request_vm_stop, true },
 	[API_SESSION] = { request_session, true },

@@ -27,4 +27,7 @@ void request_vm_start(struct request *r);
 void request_vm_stop(struct request *r);
 void request_session(struct request *r);
 
+/* --- api_requests_status.c --- */
+void request_status(struct request *r);
+
 #endif

@@ -235,8 +235,8 @@ api_route(struct api_conn *c)
 		.owner_uid = API_OWNER_PEER,
 		.cpus = API_VM_CPUS,
 		.memory_mib = API_VM_MEMORY_MIB };
-	if (http_request_parse((struct span){ c->in, c->head_len }, &http) !=
-	    HTTP_OK) {
+	if (http_request_parse_ours((struct span){ c->in, c->head_len },
+		&http) != HTTP_OK) {
 		api_conn_refuse(c, 400, "the request is not one we take",
 		    (struct span){ NULL, 0 });
 		return;

@@ -21,6 +21,7 @@
 #include "daemon/dirs.h"
 #include "daemon/host_watch.h"
 #include "daemon/jobs.h"
+#include "daemon/last_errors.h"
 #include "daemon/link_recorder.h"
 #include "daemon/notify.h"
 #include "daemon/probe.h"
@@ -328,6 +329,7 @@ main(int argc, char **argv)
 	const struct options o = parse_options(argc, argv);
 
 	log_init("tapwardd", log_level_from_env());
+	last_errors_keep();
 	sv.config_path = o.config;
 	sv.started_wall_ms = clock_wall_ms();
 	LIST_INIT(&sv.sandboxes);

@@ -3,6 +3,32 @@
 
 #include <inttypes.h>
 
+/* Upper bounds, as Prometheus wants them: in seconds. */
+static const struct {
+	uint32_t ms;
+	const char *text;
+} buckets[RECORDER_METRICS_BUCKETS] = {
+	{ 10, "0.01" },
+	{ 50, "0.05" },
+	{ 100, "0.1" },
+	{ 500, "0.5" },
+	{ 1000, "1" },
+	{ 5000, "5" },
+	{ 30000, "30" },
+	{ 300000, "300" },
+};
+
+static void
+count_duration(struct recorder_metrics *m, uint32_t ms)
+{
+	size_t i = 0;
+
+	while (i < RECORDER_METRICS_BUCKETS && ms > buckets[i].ms)
+		i++;
+	m->took[i]++;
+	m->took_ms += ms;
+}
+
 void
 recorder_metrics_count(struct recorder_metrics *m,
     const struct audit_record *record)
@@ -14,6 +40,8 @@ recorder_metrics_count(struct recorder_metrics *m,
 	m->records[record->event][verdict]++;
 	if (verdict == ACTION_DENY)
 		m->denied[record->reason]++;
+	else if (record->event == AUDIT_REQUEST)
+		count_duration(m, record->ms);
 	if (record->by_ceiling)
 		m->by_ceiling++;
 	m->up += record->up;
@@ -72,6 +100,28 @@ write_dropped(struct wr *w, const struct recorder_metrics *m)
 		    m->dropped[i]);
 }
 
+/* A histogram: each bucket holds those below it, too. */
+static void
+write_durations(struct wr *w, const struct recorder_metrics *m)
+{
+	uint64_t sum = 0;
+
+	write_head(w, "request_seconds", "histogram",
+	    "How long requests took that were let through.");
+	for (size_t i = 0; i < RECORDER_METRICS_BUCKETS; i++) {
+		sum += m->took[i];
+		wr_fmt(w,
+		    "tapward_request_seconds_bucket{le=\"%s\"} %" PRIu64 "\n",
+		    buckets[i].text, sum);
+	}
+	sum += m->took[RECORDER_METRICS_BUCKETS];
+	wr_fmt(w,
+	    "tapward_request_seconds_bucket{le=\"+Inf\"} %" PRIu64
+	    "\ntapward_request_seconds_sum %" PRIu64 ".%03" PRIu64
+	    "\ntapward_request_seconds_count %" PRIu64 "\n",
+	    sum, m->took_ms / 1000, m->took_ms % 1000, sum);
+}
+
 void
 recorder_metrics_write(struct wr *w, const struct recorder_metrics *m,
     const struct message_recorder_status *status)
@@ -79,6 +129,7 @@ recorder_metrics_write(struct wr *w, const struct recorder_metrics *m,
 	write_records(w, m);
 	write_denied(w, m);
 	write_dropped(w, m);
+	write_durations(w, m);
 	write_one(w, "denied_by_ceiling_total", "counter",
 	    "Denials by the host's ceiling.", m->by_ceiling);
 	write_one(w, "up_bytes_total", "counter",

@@ -10,6 +10,7 @@
 #include "conf/verdict.h"
 
 #define RECORDER_METRICS_MAX 32768
+#define RECORDER_METRICS_BUCKETS 8
 
 struct recorder_metrics {
 	uint64_t records[AUDIT_EVENT_COUNT][ACTION_ALLOW + 1];
@@ -18,6 +19,10 @@ struct recorder_metrics {
 	uint64_t dropped[REASON_PACKET_COUNT]; /* by rulesets */
 	uint64_t up;
 	uint64_t down;
+	/* Requests that were let through, by how long they took; the last
+	 * bucket has the rest. */
+	uint64_t took[RECORDER_METRICS_BUCKETS + 1];
+	uint64_t took_ms;
 };
 
 void recorder_metrics_count(struct recorder_metrics *m,

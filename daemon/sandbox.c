@@ -381,8 +381,8 @@ describe_vm(const struct sandbox *s, struct message_api_sandbox *ret)
 		ret->vm.said = s->vm_last;
 }
 
-static enum api_state
-api_state_of(const struct sandbox *s)
+enum api_state
+sandbox_state(const struct sandbox *s)
 {
 	if (s->phase == SANDBOX_RESTARTING || s->phase == SANDBOX_ADOPTING)
 		return API_STATE_RESTARTING;
@@ -395,7 +395,7 @@ sandbox_describe(const struct sandbox *s, struct message_api_sandbox *ret)
 	const struct state *st = &s->state;
 
 	*ret = (struct message_api_sandbox){
-		.state = (uint8_t)api_state_of(s),
+		.state = (uint8_t)sandbox_state(s),
 		.device = st->device,
 		.owner_uid = st->owner_uid,
 		.generation = st->generation,

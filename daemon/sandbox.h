@@ -125,6 +125,7 @@ int sandbox_watch(struct sandbox *s);
 void sandbox_say(struct sandbox *s, const char *what);
 /* Copies findings of a compile for the answer. */
 void sandbox_set_findings(struct sandbox *s, struct span text);
+enum api_state sandbox_state(const struct sandbox *s);
 /* What may be shown of it to its owner. */
 void sandbox_describe(const struct sandbox *s, struct message_api_sandbox *ret);
 

@@ -156,6 +156,12 @@ struct http_request {
  * over (RFC 9112 2.2). ret is written for HTTP_OK only.
  */
 enum http_status http_request_parse(struct span head, struct http_request *ret);
+/*
+ * The same of a request that is for ourselves, whatever its Host: that may be
+ * an address, of which nothing is kept (has_host is false).
+ */
+enum http_status http_request_parse_ours(struct span head,
+    struct http_request *ret);
 
 struct http_response {
 	unsigned int status; /* 100..599 */

@@ -232,10 +232,12 @@ parse_upgrade(struct http_request *req)
 }
 
 static enum http_status
-parse_meaning(struct http_request *req)
+parse_meaning(struct http_request *req, bool is_ours)
 {
 	enum http_status s = parse_host(req);
 
+	if (s == HTTP_HOST_ADDRESS && is_ours)
+		s = HTTP_OK;
 	if (s == HTTP_OK)
 		s = parse_body(req);
 	if (s == HTTP_OK)
@@ -249,7 +251,7 @@ parse_meaning(struct http_request *req)
 }
 
 static enum http_status
-parse_head(struct span rest, struct http_request *req)
+parse_head(struct span rest, bool is_ours, struct http_request *req)
 {
 	struct span line;
 	enum http_status s = http_head_line(&rest, &line);
@@ -263,19 +265,31 @@ parse_head(struct span rest, struct http_request *req)
 	s = parse_start_line(line, req);
 	if (s == HTTP_OK)
 		s = http_head_fields(rest, &req->fields);
-	return s == HTTP_OK ? parse_meaning(req) : s;
+	return s == HTTP_OK ? parse_meaning(req, is_ours) : s;
 }
 
-enum http_status
-http_request_parse(struct span head, struct http_request *ret)
+static enum http_status
+parse_whole(struct span head, bool is_ours, struct http_request *ret)
 {
 	struct http_request req = { .form = HTTP_FORM_ORIGIN };
 	enum http_status s;
 
 	if (head.len > HTTP_HEAD_MAX_BYTES)
 		return HTTP_HEAD_SIZE;
-	s = parse_head(head, &req);
+	s = parse_head(head, is_ours, &req);
 	if (s == HTTP_OK)
 		*ret = req;
 	return s;
+}
+
+enum http_status
+http_request_parse(struct span head, struct http_request *ret)
+{
+	return parse_whole(head, false, ret);
+}
+
+enum http_status
+http_request_parse_ours(struct span head, struct http_request *ret)
+{
+	return parse_whole(head, true, ret);
 }

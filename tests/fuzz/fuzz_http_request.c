@@ -1,6 +1,7 @@
 /*
  * A head has one outcome however it is split; what parses, written again in
- * the canonical form and parsed again, says the same.
+ * the canonical form and parsed again, says the same. A request to ourselves
+ * is read in the same way, but for an address as its Host.
  */
 #include "fuzz_head.h"
 
@@ -59,6 +60,19 @@ comes_back(const struct http_request *req)
 	same_meaning(req, &again);
 }
 
+static void
+same_for_us(struct span in, enum http_status theirs)
+{
+	struct http_request req;
+	enum http_status ours = http_request_parse_ours(in, &req);
+
+	HOLDS(ours == theirs || theirs == HTTP_HOST_ADDRESS);
+	if (ours != theirs && ours == HTTP_OK)
+		HOLDS(!req.has_host &&
+		    (req.form == HTTP_FORM_ORIGIN ||
+			req.form == HTTP_FORM_ASTERISK));
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -68,6 +82,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum http_status s = http_request_parse(in, &req);
 
 	HOLDS(http_status_text(s) != NULL && s != HTTP_MORE);
+	same_for_us(in, s);
 	/* Without a scan nothing is taken that one would have refused. */
 	if (s == HTTP_OK)
 		HOLDS(head.len == size);

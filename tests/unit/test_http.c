@@ -345,6 +345,42 @@ says_each_outcome_in_words_of_its_own(void **state)
 			    http_status_text((enum http_status)t));
 }
 
+/* Prometheus asks us at our address; a guest's Host is never one. */
+static void
+takes_an_address_as_our_own_host_alone(void **state)
+{
+	static const struct {
+		const char *head;
+		enum http_status theirs, ours;
+	} rows[] = {
+		{ "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n",
+		    HTTP_HOST_ADDRESS, HTTP_OK },
+		{ "GET /metrics HTTP/1.1\r\nHost: [::1]:9464\r\n\r\n",
+		    HTTP_HOST_ADDRESS, HTTP_OK },
+		{ "GET /metrics HTTP/1.1\r\nHost: a.example\r\n\r\n", HTTP_OK,
+		    HTTP_OK },
+		{ "GET /metrics HTTP/1.1\r\n\r\n", HTTP_NO_HOST, HTTP_NO_HOST },
+		{ "GET / HTTP/1.1\r\nHost: [::1]\r\nHost: [::1]\r\n\r\n",
+		    HTTP_TWO_HOSTS, HTTP_TWO_HOSTS },
+		{ "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+		  "Content-Length: 1\r\nContent-Length: 1\r\n\r\n",
+		    HTTP_HOST_ADDRESS, HTTP_TWO_LENGTHS },
+		{ "GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		    HTTP_HOST_ADDRESS, HTTP_HOST_ADDRESS },
+	};
+	struct http_request req;
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		row_equal(rows[i].head,
+		    http_request_parse(span_of(rows[i].head), &req),
+		    rows[i].theirs);
+		row_equal(rows[i].head,
+		    http_request_parse_ours(span_of(rows[i].head), &req),
+		    rows[i].ours);
+	}
+}
+
 int
 main(void)
 {
@@ -357,6 +393,7 @@ main(void)
 		cmocka_unit_test(is_total_over_what_is_no_head),
 		cmocka_unit_test(drops_what_one_connection_owns),
 		cmocka_unit_test(sees_through_underscores),
+		cmocka_unit_test(takes_an_address_as_our_own_host_alone),
 		cmocka_unit_test(tells_a_method_that_is_misspelt),
 		cmocka_unit_test(writes_one_canonical_head),
 		cmocka_unit_test(refuses_to_write_a_part_that_ends_its_line),

@@ -1,0 +1,222 @@
+/*
+ * How the daemon is. The recorder is asked for its own numbers, for half a
+ * second at most: whoever asks how we are wants to know when it is stuck.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "daemon/api_requests_private.h"
+#include "daemon/last_errors.h"
+#include "daemon/link_api.h"
+#include "daemon/link_dialler.h"
+#include "daemon/link_recorder.h"
+#include "daemon/supervisor.h"
+#include "wire/address.h"
+
+#define RECORDER_US 500000
+
+struct status_job {
+	struct supervisor *sv;
+	struct sandbox_request to;
+	uint32_t peer_uid;
+	struct event *timeout;
+};
+
+static void
+fill_children(const struct supervisor *sv, struct message_api_status *ret)
+{
+	for (size_t i = 0; i < SERVICE_COUNT; i++) {
+		const struct service *s = &sv->services[i];
+		struct message_api_child *c = &ret->children[i];
+		size_t len = strnlen(s->spec->role, sizeof(c->role) - 1);
+
+		memcpy(c->role, s->spec->role, len);
+		c->pid = service_is_up(s) ? (int32_t)proc_pid(s->proc) : 0;
+		c->restarts = s->restarts;
+	}
+	ret->child_count = SERVICE_COUNT;
+}
+
+/* Which file of the host can be read by anybody is not for anybody. */
+static void
+fill_fault(const struct status_job *j, struct message_api_status *ret)
+{
+	static const char hidden[] =
+	    "a credential of this host is of no use; root is told which";
+	const char *fault = j->sv->credential_fault;
+
+	if (*fault != '\0' && j->peer_uid != 0)
+		fault = hidden;
+	(void)snprintf(ret->credential_fault, sizeof(ret->credential_fault),
+	    "%s", fault);
+}
+
+static void
+fill_ceiling(const struct supervisor *sv, struct message_api_status *ret)
+{
+	ret->has_ceiling = sv->ceiling.image_fd != -1;
+	if (!ret->has_ceiling)
+		return;
+	memcpy(ret->ceiling_file, sv->config->host->ceiling_file,
+	    strlen(sv->config->host->ceiling_file));
+	memcpy(ret->ceiling_digest, sv->ceiling.digest,
+	    sizeof(ret->ceiling_digest));
+}
+
+/* One more under this policy. */
+static void
+count_policy(const char *digest, struct message_api_status *ret)
+{
+	for (uint32_t i = 0; i < ret->policy_count; i++)
+		if (strcmp(ret->policies[i].digest, digest) == 0) {
+			ret->policies[i].sandboxes++;
+			return;
+		}
+	if (ret->policy_count == API_POLICIES_MAX) {
+		ret->other_policies++;
+		return;
+	}
+	memcpy(ret->policies[ret->policy_count].digest, digest,
+	    DIGEST_TEXT_SIZE);
+	ret->policies[ret->policy_count++].sandboxes = 1;
+}
+
+static void
+fill_sandboxes(const struct supervisor *sv, struct message_api_status *ret)
+{
+	const struct sandbox *s;
+
+	LIST_FOREACH(s, &sv->sandboxes, entry)
+	{
+		ret->states[sandbox_state(s)]++;
+		if (s->vm != NULL)
+			ret->machines++;
+		count_policy(s->state.policy_digest, ret);
+	}
+}
+
+static void
+fill_resolvers(const struct supervisor *sv, struct message_api_status *ret)
+{
+	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
+
+	if (m == NULL)
+		return;
+	link_dialler_message(sv, m);
+	for (unsigned int i = 0; i < m->resolver_count && i < API_RESOLVERS_MAX;
+	     i++) {
+		const struct message_resolver *r = &m->resolvers[i];
+		struct address a = { .family = r->address.family == 4
+			    ? ADDRESS_IPV4
+			    : ADDRESS_IPV6 };
+		char text[ADDRESS_TEXT_SIZE];
+
+		memcpy(a.bytes, r->address.bytes, sizeof(a.bytes));
+		(void)snprintf(ret->resolvers[i], sizeof(ret->resolvers[i]),
+		    a.family == ADDRESS_IPV4 ? "%s:%u" : "[%s]:%u",
+		    address_format(&a, text), r->port);
+		ret->resolver_count++;
+	}
+}
+
+static void
+fill_recorder(const struct supervisor *sv, struct message_api_status *ret)
+{
+	const struct message_recorder_status *said = &sv->recorder_status;
+
+	ret->has_recorder = true;
+	ret->audit_seq = said->seq;
+	ret->audit_lost = said->lost;
+	memcpy(ret->audit_head, said->head, sizeof(ret->audit_head));
+}
+
+static void
+answer(const struct status_job *j, bool has_recorder)
+{
+	const struct supervisor *sv = j->sv;
+	struct message_api_status status = {
+		.version = TAPWARD_VERSION,
+		.pid = (int32_t)getpid(),
+		.started_wall_ms = sv->started_wall_ms,
+		.sandboxes = sv->sandbox_count,
+		.pool_ready = pool_ready_count(&sv->pool),
+		.pool_size = sv->config->host->pool,
+		.audit_can_write = sv->audit_can_write,
+		.roots = sv->roots_count,
+		.credentials = (uint32_t)sv->config->host->credential_count,
+	};
+	const struct message_api_answer a = {
+		.result = API_OK,
+		.payload = API_PAYLOAD_STATUS,
+		.text = "",
+		.status = &status,
+	};
+
+	fill_ceiling(sv, &status);
+	fill_fault(j, &status);
+	fill_children(sv, &status);
+	fill_sandboxes(sv, &status);
+	fill_resolvers(sv, &status);
+	if (has_recorder)
+		fill_recorder(sv, &status);
+	/* They name sandboxes, files and credentials of others. */
+	if (j->peer_uid == 0)
+		status.error_count = last_errors_copy(status.errors);
+	link_api_answer(j->sv, &j->to, &a, -1);
+}
+
+static void
+job_free(struct status_job *j)
+{
+	if (j->timeout != NULL)
+		event_free(j->timeout);
+	free(j);
+}
+
+static void
+on_recorder(void *arg, int rc, const struct answer *a)
+{
+	struct status_job *j = arg;
+
+	(void)a;
+	answer(j, rc == 0);
+	job_free(j);
+}
+
+static void
+on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	struct status_job *j = arg;
+
+	(void)fd;
+	(void)what;
+	asks_cancel(&j->sv->services[SERVICE_RECORDER].asks, j);
+	answer(j, false);
+	job_free(j);
+}
+
+void
+request_status(struct request *r)
+{
+	const struct timeval patience = { .tv_usec = RECORDER_US };
+	struct status_job *j = calloc(1, sizeof(*j));
+
+	if (j == NULL) {
+		request_refuse(r, API_FAILED, "out of memory");
+		return;
+	}
+	*j = (struct status_job){ .sv = r->sv,
+		.to = r->to,
+		.peer_uid = r->m->peer_uid };
+	j->timeout = evtimer_new(r->sv->base, on_timeout, j);
+	if (j->timeout != NULL && event_add(j->timeout, &patience) == 0 &&
+	    link_recorder_status(r->sv, on_recorder, j) == 0)
+		return;
+	answer(j, false);
+	job_free(j);
+}

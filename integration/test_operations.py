@@ -1,0 +1,119 @@
+"""What an operator is told: status, metrics, the dashboard."""
+import json
+import re
+
+from harness import shell
+from harness.claims import claim, contains, equal, lacks
+from harness.world import World
+
+NAMES = {"api.example.com": "10.201.0.10"}
+POLICY = "[policy]\nversion = 1\n\n[allow api]\nhost = api.example.com\n"
+_world = {}
+
+
+def world():
+    if "w" not in _world:
+        port = World(NAMES, start=False)
+        with open(port.config, encoding="utf-8") as f:
+            text = f.read()
+        # In a namespace of its own, so that the port is nobody else's.
+        port.file("tapward.ini", text.replace(
+            "[network]", "metrics-listen = 127.0.0.1:9464\n[network]", 1))
+        port.start()
+        _world["w"] = port
+        _world["s"] = port.sandbox(POLICY)
+    return _world["w"]
+
+
+def metrics(*argv):
+    w = world()
+    return shell.run(shell.in_net(w.host.name, [
+        "curl", "-sS", "--fail", "-m", "10", *argv])).ok().out
+
+
+@claim("status: version, uptime, sandboxes by state and policy, pool, recorder, resolver, processes")
+def _():
+    w = world()
+    got = json.loads(w.cli("status", "--json").ok().out)
+    equal(got["states"]["running"], got["sandboxes"])
+    shown = json.loads(w.cli("show", _world["s"].name, "--json").ok().out)
+    equal([p["sandboxes"] for p in got["policies"]
+           if p["digest"] == shown["policy_digest"]], [1])
+    equal(got["recorder"]["head"] != "", True)
+    equal(got["recorder"]["seq"] > 0, True)
+    equal(got["recorder"]["lost"], 0)
+    equal(len(got["resolvers"]), 1)
+    equal(sorted(p["role"] for p in got["processes"]),
+          ["api", "broker", "ca", "dialler", "recorder"])
+    text = w.cli("status").ok().out
+    for part in ("up ", "1 running", "recorder   ", got["resolvers"][0],
+                 got["policies"][0]["digest"][:12], "credential 0, usable"):
+        contains(text, part)
+
+
+@claim("status: a recorder that is stopped is said to be, within a second; warnings are root's to read")
+def _():
+    w = world()
+    pids = {p["role"]: p["pid"]
+            for p in json.loads(w.cli("status", "--json").ok().out)["processes"]}
+    shell.run(["kill", "-STOP", str(pids["recorder"])]).ok()
+    try:
+        contains(w.cli("status", timeout=3).ok().out, "DOES NOT ANSWER")
+    finally:
+        shell.run(["kill", "-CONT", str(pids["recorder"])]).ok()
+    # A file with an error is said to be one, and to root alone.
+    bad = w.file("tapward.ini.bad", "[nonsense]\n")
+    with open(w.config, encoding="utf-8") as f:
+        good = f.read()
+    w.file("tapward.ini", "[nonsense]\n")
+    try:
+        equal(w.cli("reload", "--host").code != 0, True, bad)
+    finally:
+        w.file("tapward.ini", good)
+    contains(w.cli("status").ok().out, "nonsense")
+    w.cli("reload", "--host").ok()
+
+
+@claim("metrics: names in the output, the manual and the dashboard are the same, and no label is a guest's")
+def _():
+    w = world()
+    s = _world["s"]
+    _ = s.guest.run(["curl", "-sS", "-m", "5", "http://never-heard.example.com/"])
+    text = metrics("http://127.0.0.1:9464/metrics")
+    equal(metrics("--unix-socket", w.socket, "http://tapward/metrics").count("# TYPE"),
+          text.count("# TYPE"))
+    names = set(re.findall(r"^# TYPE (\S+)", text, re.M))
+    samples = {re.sub(r"_(bucket|sum|count)$", "", n) if "request_seconds" in n
+               else n for n in re.findall(r"^(tapward_\w+)", text, re.M)}
+    equal(samples, names)
+    with open(f"{w.tree}/share/man/man8/tapwardd.8", encoding="utf-8") as f:
+        manual = set(re.findall(r"tapward_\w+", f.read()))
+    equal(manual, names, "in tapwardd(8)")
+    with open(f"{w.tree}/share/tapward/grafana/tapward.json", encoding="utf-8") as f:
+        board = json.load(f)
+    used = {re.sub(r"_(bucket|sum|count)$", "", n) if "request_seconds" in n
+            else n for p in board["panels"] for t in p["targets"]
+            for n in re.findall(r"tapward_\w+", t["expr"])}
+    equal(used, names, "in the dashboard")
+    # Labels are of tables: no guest, sandbox, host or policy can make one.
+    labels = set(re.findall(r'(\w+)="', text))
+    equal(labels, {"version", "state", "role", "event", "verdict", "reason", "le"})
+    lacks(text, "never-heard")
+    lacks(text, s.name)
+    contains(text, 'tapward_process_up{role="dialler"} 1')
+    return f"{len(names)} metrics, {text.count(chr(10))} lines"
+
+
+@claim("metrics: without a recorder the rest is told, with its process down")
+def _():
+    w = world()
+    pid = next(p["pid"] for p in json.loads(
+        w.cli("status", "--json").ok().out)["processes"] if p["role"] == "recorder")
+    shell.run(["kill", "-STOP", str(pid)]).ok()
+    try:
+        # A stopped one answers nothing; what the supervisor wrote is there.
+        got = shell.run(["curl", "-sS", "-m", "1", "--unix-socket", w.socket,
+                         "http://tapward/metrics"])
+        contains(got.out, "tapward_build_info")
+    finally:
+        shell.run(["kill", "-CONT", str(pid)]).ok()
