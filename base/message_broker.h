@@ -83,7 +83,7 @@ struct message_broker_credential {
 	/* how the source is written in the configuration, for error texts */
 	char source[BROKER_SOURCE_SIZE];
 	uint8_t apply;                     /* enum lease_apply */
-	char field[LEASE_FIELD_NAME_SIZE]; /* for APPLY_HEADER, lower case */
+	char field[LEASE_FIELD_NAME_SIZE]; /* as in struct message_lease */
 	char user[LEASE_USER_SIZE];        /* for APPLY_BASIC */
 	char placeholder[LEASE_USER_SIZE];
 	unsigned int strip_count;

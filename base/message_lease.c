@@ -33,6 +33,20 @@ field_name(struct rd *r, char buf[LEASE_FIELD_NAME_SIZE], bool may_be_empty)
 	}
 }
 
+/* The name of a parameter in a query, or "". */
+static void
+field_parameter(struct rd *r, char buf[LEASE_FIELD_NAME_SIZE])
+{
+	size_t len = rd_cstr16(r, buf, LEASE_FIELD_NAME_SIZE);
+
+	for (size_t i = 0; i < len; i++) {
+		uint8_t c = (uint8_t)buf[i];
+
+		if (!ascii_is_alnum(c) && c != '-' && c != '_')
+			rd_fail(r);
+	}
+}
+
 void
 message_lease_request_encode(struct wr *w,
     const struct message_lease_request *m)
@@ -156,7 +170,12 @@ message_lease_decode(struct rd *r, struct message_lease *ret)
 	m.any_request = field_bool(r);
 	m.serves_websocket = field_bool(r);
 	m.apply = (enum lease_apply)field_enum(r, LEASE_APPLY_COUNT);
-	field_name(r, m.field, m.apply != LEASE_APPLY_HEADER);
+	if (m.apply == LEASE_APPLY_QUERY)
+		field_parameter(r, m.field);
+	else
+		field_name(r, m.field, m.apply != LEASE_APPLY_HEADER);
+	if (m.apply == LEASE_APPLY_QUERY && m.field[0] == '\0')
+		rd_fail(r);
 	field_printable(r, m.user, sizeof(m.user));
 	field_printable(r, m.placeholder, sizeof(m.placeholder));
 	m.strip_count = read_names(r, m.strip);
@@ -182,6 +201,7 @@ message_grant_encode(struct wr *w, const struct message_grant *m)
 	wr_u16(w, (uint16_t)m->name_count);
 	for (unsigned int i = 0; i < m->name_count; i++)
 		wr_str16(w, m->names[i]);
+	wr_str16(w, m->parameter);
 	wr_str16(w, m->placeholder);
 }
 
@@ -195,6 +215,7 @@ message_grant_decode(struct rd *r, struct message_grant *ret)
 	ret->name_count = field_count(r, GRANT_NAMES_MAX);
 	for (unsigned int i = 0; i < ret->name_count; i++)
 		field_name(r, ret->names[i], false);
+	field_parameter(r, ret->parameter);
 	field_printable(r, ret->placeholder, sizeof(ret->placeholder));
 	if (ret->port == 0 || ret->host_count == 0)
 		rd_fail(r);

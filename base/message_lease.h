@@ -22,6 +22,7 @@ enum lease_apply {
 	LEASE_APPLY_BASIC,  /* Authorization: Basic base64(USER:VALUE) */
 	LEASE_APPLY_RAW,    /* Authorization: VALUE */
 	LEASE_APPLY_HEADER, /* NAME: VALUE */
+	LEASE_APPLY_QUERY,  /* a parameter of the query: NAME=VALUE */
 	/*
 	 * VALUE is a key of one day, region and service, by which the request
 	 * is signed anew: "KEYID DATE REGION SERVICE HEX", perhaps " TOKEN".
@@ -67,7 +68,8 @@ struct message_lease {
 	bool any_request;
 	bool serves_websocket; /* may go into a request that opens one */
 	enum lease_apply apply;
-	char field[LEASE_FIELD_NAME_SIZE]; /* lower case, for APPLY_HEADER */
+	/* for APPLY_HEADER in lower case; for APPLY_QUERY the parameter */
+	char field[LEASE_FIELD_NAME_SIZE];
 	char user[LEASE_USER_SIZE];        /* for APPLY_BASIC */
 	char placeholder[LEASE_USER_SIZE]; /* "" or what the guest may send */
 	/* field names to remove from every request, lower case */
@@ -96,6 +98,8 @@ struct message_grant {
 	/* fields that a guest may not send to hosts:port; lower case */
 	unsigned int name_count;
 	char names[GRANT_NAMES_MAX][LEASE_FIELD_NAME_SIZE];
+	/* a parameter that no query of a guest's may hold there; or "" */
+	char parameter[LEASE_FIELD_NAME_SIZE];
 	char placeholder[LEASE_USER_SIZE]; /* goes to no other host; or "" */
 };
 #define GRANT_BODY_MAX_BYTES 10240

@@ -181,6 +181,23 @@ take_user(struct message_broker_credential *d, struct span v)
 	return NULL;
 }
 
+/* The name of a parameter, as it is written: most origins tell case apart. */
+static const char *
+take_parameter(struct message_broker_credential *d, struct span v)
+{
+	if (v.len == 0 || v.len >= LEASE_FIELD_NAME_SIZE)
+		return "query: is followed by a parameter's name of 1 to 63 "
+		       "bytes";
+	for (size_t i = 0; i < v.len; i++)
+		if (!ascii_is_alnum(v.ptr[i]) && v.ptr[i] != '-' &&
+		    v.ptr[i] != '_')
+			return "a parameter's name is letters, digits, '-' "
+			       "and '_'";
+	(void)hostconf_copy(d->field, sizeof(d->field), v);
+	d->apply = LEASE_APPLY_QUERY;
+	return NULL;
+}
+
 const char *
 hostconf_take_apply(struct hostconf_parse *p, struct span v)
 {
@@ -205,9 +222,9 @@ hostconf_take_apply(struct hostconf_parse *p, struct span v)
 		return NULL;
 	}
 	if (starts_with(v, "query:"))
-		return "not supported by this version";
-	return "apply is `bearer`, `basic:USER`, `raw`, `header:NAME` or, of "
-	       "kind aws, `sigv4`";
+		return take_parameter(d, skip(v, strlen("query:")));
+	return "apply is `bearer`, `basic:USER`, `raw`, `header:NAME`, "
+	       "`query:NAME` or, of kind aws, `sigv4`";
 }
 
 static bool
@@ -424,6 +441,38 @@ takes_value(const struct message_broker_credential *d)
 	return d->kind == BROKER_KIND_STATIC || d->kind == BROKER_KIND_AWS;
 }
 
+/* A key of AWS is in a file, or a program says it. */
+static bool
+says_key_by_program(const struct message_broker_credential *d)
+{
+	return d->kind == BROKER_KIND_AWS &&
+	    hostconf_find_setting(d, "command") != NULL;
+}
+
+static int
+check_value(struct hostconf_parse *p, const struct hostconf_credential *cr)
+{
+	const struct message_broker_credential *d = cr->def;
+	const bool is_said = says_key_by_program(d);
+
+	if (d->source[0] != '\0' && !takes_value(d))
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s] has a `value`, which only kinds static "
+		    "and aws take: remove it",
+		    d->name);
+	if (d->source[0] != '\0' && is_said)
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s] has both `value` and `command`: keep the "
+		    "one that says its key",
+		    d->name);
+	if (is_said && hostconf_find_setting(d, "role") != NULL)
+		return err_at(p->err, p->file, cr->line,
+		    "[credential %s] has both `command` and `role`: let the "
+		    "program assume the role, or give the key as `value`",
+		    d->name);
+	return 0;
+}
+
 /* NULL, or what is wrong with it. */
 static const char *
 finish_placeholder(struct message_broker_credential *d)
@@ -449,23 +498,21 @@ hostconf_finish_credential(struct hostconf_parse *p)
 	/* There is one way to use a key of AWS. */
 	if (d->kind == BROKER_KIND_AWS && d->apply == LEASE_APPLY_COUNT)
 		d->apply = LEASE_APPLY_SIGV4;
-	if (d->source[0] == '\0' && takes_value(d))
+	if (d->source[0] == '\0' && takes_value(d) && !says_key_by_program(d))
 		missing = "`value = file:/PATH`: where the secret lies";
 	else if (d->host_count == 0)
 		missing = "`host = NAME`: where it may be sent";
 	else if (d->apply == LEASE_APPLY_COUNT)
-		missing = "`apply = bearer` (or basic:USER, raw, header:NAME)";
+		missing = "`apply = bearer` (or basic:USER, raw, header:NAME, "
+			  "query:NAME)";
 	else if (d->grant_count == 0)
 		missing = "`grant = NAME user:X`: without one nobody could "
 			  "use it";
 	if (missing != NULL)
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s] needs %s", d->name, missing);
-	if (d->source[0] != '\0' && !takes_value(d))
-		return err_at(p->err, p->file, cr->line,
-		    "[credential %s] has a `value`, which only kinds static "
-		    "and aws take: remove it",
-		    d->name);
+	if (check_value(p, cr) != 0)
+		return -EINVAL;
 	if ((d->kind == BROKER_KIND_AWS) != (d->apply == LEASE_APPLY_SIGV4))
 		return err_at(p->err, p->file, cr->line,
 		    "[credential %s]: `apply = sigv4` is for kind aws, and "

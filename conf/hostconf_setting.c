@@ -167,6 +167,8 @@ check_access(struct span v)
 static const char *
 check_protocol(struct span v)
 {
+	if (span_is(v, "aws"))
+		return "what says a key of AWS is `command` of `kind = aws`";
 	return is_one_of(v, "raw json git docker cargo")
 	    ? NULL
 	    : "`raw`, `json`, `git`, `docker` or `cargo`";
@@ -285,11 +287,12 @@ static const struct setting_row rows[] = {
 	{ "access", OCI, 0, false, false, check_access, NULL },
 	{ "cleartext", OAUTH2 | AWS | OCI | GITHUB | VAULT | GCP | AZURE, 0,
 	    false, false, check_yes, NULL },
-	{ "default-ttl", OAUTH2 | EXEC, 0, false, false, check_seconds, NULL },
-	{ "command", EXEC, EXEC, false, false, check_command,
+	{ "default-ttl", OAUTH2 | EXEC | AWS, 0, false, false, check_seconds,
+	    NULL },
+	{ "command", EXEC | AWS, EXEC, false, false, check_command,
 	    "command = /PROGRAM ARGUMENT ...: what says the secret" },
 	{ "protocol", EXEC, 0, false, false, check_protocol, NULL },
-	{ "run-as", EXEC, 0, false, false, check_user, NULL },
+	{ "run-as", EXEC | AWS, 0, false, false, check_user, NULL },
 	{ "json-key", EXEC, 0, false, false, check_text, NULL },
 	{ "expires-key", EXEC, 0, false, false, check_text, NULL },
 	{ "index-url", EXEC, 0, false, false, check_word, NULL },
@@ -366,8 +369,9 @@ present(const struct hostconf_parse *p)
 	return vec_at(&p->credentials, p->credentials.count - 1);
 }
 
-static const struct message_broker_setting *
-find_setting(const struct message_broker_credential *d, const char *name)
+const struct message_broker_setting *
+hostconf_find_setting(const struct message_broker_credential *d,
+    const char *name)
 {
 	for (unsigned int i = 0; i < d->setting_count; i++)
 		if (strcmp(d->settings[i].name, name) == 0)
@@ -412,7 +416,8 @@ hostconf_take_setting(struct hostconf_parse *p, const struct ini_entry *e)
 	struct span list = span_of(e->value), v = list;
 
 	assert(row != NULL);
-	if (!row->is_list && find_setting(present(p)->def, e->key) != NULL)
+	if (!row->is_list &&
+	    hostconf_find_setting(present(p)->def, e->key) != NULL)
 		return err_at(p->err, p->file, p->key,
 		    "%s is given twice: keep one", e->key);
 	while (!row->is_list || words_next_item(&list, &v)) {
@@ -433,7 +438,7 @@ check_cleartext(struct hostconf_parse *p, const struct hostconf_credential *cr)
 {
 	const struct message_broker_credential *d = cr->def;
 	const struct message_broker_setting *open =
-	    find_setting(d, "cleartext");
+	    hostconf_find_setting(d, "cleartext");
 
 	if (open != NULL && strcmp(open->text, "yes") == 0)
 		return 0;
@@ -461,7 +466,7 @@ hostconf_finish_settings(struct hostconf_parse *p)
 			    d->settings[i].name, kind_names[d->kind]);
 	for (size_t i = 0; i < ROWS; i++)
 		if ((rows[i].needed & bit) != 0 &&
-		    find_setting(d, rows[i].name) == NULL)
+		    hostconf_find_setting(d, rows[i].name) == NULL)
 			return err_at(p->err, p->file, cr->line,
 			    "[credential %s] needs `%s`", d->name,
 			    rows[i].what);

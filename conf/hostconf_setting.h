@@ -24,6 +24,10 @@ int hostconf_take_setting(struct hostconf_parse *p, const struct ini_entry *e);
  * kind needs are there. 0, or -EINVAL as above.
  */
 int hostconf_finish_settings(struct hostconf_parse *p);
+/* The first key of this name that d holds; NULL without one. */
+const struct message_broker_setting *
+hostconf_find_setting(const struct message_broker_credential *d,
+    const char *name);
 
 /*
  * file:/PATH, env:NAME or credential:NAME: where a secret lies. *ret_used is

@@ -46,12 +46,44 @@ field_name_is_sound(const char *name)
 	return true;
 }
 
+static bool
+parameter_is_sound(const char *name)
+{
+	if (*name == '\0')
+		return false;
+	for (; *name != '\0'; name++)
+		if (!ascii_is_alnum((uint8_t)*name) && *name != '-' &&
+		    *name != '_')
+			return false;
+	return true;
+}
+
+/* What it sets has a name where apply is of that sort, and only there. */
+static bool
+target_is_sound(const struct message_broker_credential *d)
+{
+	switch ((enum lease_apply)d->apply) {
+	case LEASE_APPLY_HEADER:
+		return field_name_is_sound(d->field);
+	case LEASE_APPLY_QUERY:
+		return parameter_is_sound(d->field);
+	case LEASE_APPLY_BEARER:
+	case LEASE_APPLY_BASIC:
+	case LEASE_APPLY_RAW:
+	case LEASE_APPLY_SIGV4:
+		return d->field[0] == '\0';
+	case LEASE_APPLY_COUNT:
+		break;
+	}
+	return false;
+}
+
 static int
 check_fields(const struct message_broker_credential *d, struct err *err)
 {
-	if ((d->apply == LEASE_APPLY_HEADER) != (d->field[0] != '\0') ||
-	    (d->field[0] != '\0' && !field_name_is_sound(d->field)))
-		return err_at(err, NULL, 0, "the header it sets is no name");
+	if (!target_is_sound(d))
+		return err_at(err, NULL, 0,
+		    "the header or parameter it sets is no name");
 	/* RFC 7617 2: the first colon ends the user's name. */
 	if ((d->apply == LEASE_APPLY_BASIC) != (d->user[0] != '\0') ||
 	    strchr(d->user, ':') != NULL)
@@ -134,6 +166,15 @@ count_open(const struct message_broker_credential *d)
 	return count;
 }
 
+static bool
+needs_value(const struct credential *c)
+{
+	const char *instead = c->kind->instead_of_value;
+
+	return c->kind->needs_value &&
+	    (instead == NULL || credential_setting(c, instead) == NULL);
+}
+
 /* Every source of it came. */
 static bool
 is_whole(const struct credential *c, bool has_value)
@@ -143,7 +184,7 @@ is_whole(const struct credential *c, bool has_value)
 	for (unsigned int i = 0; i < d->setting_count; i++)
 		if (d->settings[i].is_source && !d->settings[i].is_open)
 			return false;
-	return has_value == c->kind->needs_value;
+	return has_value == needs_value(c);
 }
 
 static int
@@ -196,7 +237,7 @@ credential_new(const struct message_broker_credential *definition,
 	rc = check_definition(definition, err);
 	if (rc == 0 &&
 	    (fd_count < open || fd_count > open + 1 ||
-		(fd_count > open && !c->kind->needs_value)))
+		(fd_count > open && !needs_value(c))))
 		rc = err_at(err, NULL, 0, "its kind takes no source");
 	if (rc != 0) {
 		credential_unref(c);

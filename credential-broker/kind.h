@@ -136,6 +136,8 @@ struct kind {
 	const char *name; /* as in `kind = static` */
 	/* c->value comes of `value`, which must be there */
 	bool needs_value;
+	/* unless this key is: what it names says the value. NULL: none does */
+	const char *instead_of_value;
 	/*
 	 * Paths of its hosts that mint or end tokens; no request there carries
 	 * one. NULL-terminated; NULL: none are known.

@@ -1,8 +1,9 @@
 /*
- * `kind = aws`: a key of AWS, as it is in a file, or the session of a role that
- * STS gives for one (AssumeRole, with a session policy). What a gate gets is
- * derived of it for one day, region and service (aws_key.h, lease.c). A session
- * cannot be given back: it is asked for no longer than `duration`.
+ * `kind = aws`: a key of AWS, as it is in a file or as a program says it, or
+ * the session of a role that STS gives for the file's (AssumeRole, with a
+ * session policy). What a gate gets is derived of it for one day, region and
+ * service (aws_key.h, lease.c). A session cannot be given back: it is asked for
+ * no longer than `duration`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,22 +13,27 @@
 #include "base/clock.h"
 #include "credential-broker/answer.h"
 #include "credential-broker/aws_key.h"
+#include "credential-broker/aws_process.h"
 #include "credential-broker/broker.h"
 #include "credential-broker/credential.h"
 #include "credential-broker/fetch.h"
 #include "credential-broker/form.h"
+#include "credential-broker/helper.h"
 #include "wire/sigv4.h"
 
 #define STS "sts"
 #define DURATION_S 900 /* the least that STS gives */
 #define DURATION_MAX_S 43200
+/* Of a program that does not say when its key ends. */
+#define PROCESS_TTL_S 300
 #define POLICY_MAX_BYTES 2048 /* AssumeRole: before it is packed */
 #define URL_SIZE 256
 
 /* What load() makes of a definition. */
 struct aws {
-	struct secret key; /* as kinds hand it out */
-	const char *role;  /* of the definition; NULL: the key itself */
+	struct secret key; /* as kinds hand it out; empty: a program says it */
+	uint64_t process_ttl_s;
+	const char *role; /* of the definition; NULL: the key itself */
 	uint64_t duration_s;
 	char url[URL_SIZE];
 	char host[URL_SIZE]; /* as it is in the URL */
@@ -100,18 +106,50 @@ aws_unload(struct credential *c)
 }
 
 static int
+read_value(const struct credential *c, struct aws *a, struct err *err)
+{
+	const char *fault = aws_key_read(secret_span(&c->value), &a->key);
+
+	if (fault != NULL)
+		return err_at(err, NULL, 0, "%s %s", c->definition.source,
+		    fault);
+	if (credential_setting(c, "run-as") != NULL ||
+	    credential_setting(c, "default-ttl") != NULL)
+		return err_at(err, NULL, 0,
+		    "run-as and default-ttl are of a program: add `command`, "
+		    "or remove them");
+	return 0;
+}
+
+static void
+read_command(struct credential *c, struct aws *a)
+{
+	a->process_ttl_s = credential_seconds(c, "default-ttl", PROCESS_TTL_S);
+	/* Two at once could write one cache of theirs. */
+	c->is_serial = true;
+}
+
+static bool
+is_process(const struct credential *c)
+{
+	return credential_setting(c, "command") != NULL;
+}
+
+static int
 aws_load(struct credential *c, struct err *err)
 {
 	struct aws *a = calloc(1, sizeof(*a));
-	const char *fault;
+	int rc = 0;
 
 	c->state = a;
 	if (a == NULL)
 		return err_os(err, -ENOMEM, "aws");
-	fault = aws_key_read(secret_span(&c->value), &a->key);
-	if (fault != NULL)
-		return err_at(err, NULL, 0, "%s %s", c->definition.source,
-		    fault);
+	if (is_process(c))
+		read_command(c, a);
+	else
+		rc = read_value(c, a, err);
+	if (rc != 0)
+		return rc;
 	if (credential_item(c, "region", 0) == NULL ||
 	    credential_item(c, "service", 0) == NULL)
 		return err_at(err, NULL, 0, "it needs `region` and `service`");
@@ -123,7 +161,32 @@ aws_held(const struct credential *c)
 {
 	const struct aws *a = c->state;
 
-	return a->role == NULL ? &a->key : NULL;
+	return a->role == NULL && !is_process(c) ? &a->key : NULL;
+}
+
+/* --- what a program says -------------------------------------------------- */
+
+static void
+on_said(enum mint_fault fault, struct span output, void *arg)
+{
+	struct mint *m = arg;
+	const struct aws *a = m->credential->state;
+	struct minted minted = { .user = "" };
+
+	if (fault == MINT_OK)
+		fault = aws_process_read(output, a->process_ttl_s, &minted);
+	m->state = NULL;
+	mint_end(m, fault, &minted, 0);
+	minted_done(&minted);
+}
+
+static void
+ask_process(struct mint *m)
+{
+	m->state = helper_start(m->broker, m->credential->definition.name,
+	    (struct span){ NULL, 0 }, on_said, m);
+	if (m->state == NULL)
+		mint_end(m, MINT_LOCAL, NULL, 0);
 }
 
 /* --- a session ------------------------------------------------------------ */
@@ -307,7 +370,7 @@ on_session(const struct fetch_answer *a, void *arg)
 }
 
 static void
-aws_begin(struct mint *m)
+ask_sts(struct mint *m)
 {
 	const struct aws *a = m->credential->state;
 	AUTO_FORM struct form body = form_new(), date = form_new();
@@ -336,15 +399,28 @@ aws_begin(struct mint *m)
 }
 
 static void
+aws_begin(struct mint *m)
+{
+	if (is_process(m->credential))
+		ask_process(m);
+	else
+		ask_sts(m);
+}
+
+static void
 aws_cancel(struct mint *m)
 {
-	fetch_cancel(m->state);
+	if (is_process(m->credential))
+		helper_cancel(m->state);
+	else
+		fetch_cancel(m->state);
 	m->state = NULL;
 }
 
 const struct kind kind_aws = {
 	.name = "aws",
 	.needs_value = true,
+	.instead_of_value = "command",
 	.load = aws_load,
 	.unload = aws_unload,
 	.held = aws_held,

@@ -110,6 +110,8 @@ send_grant(struct sandbox *s, const struct message_broker_credential *d)
 	memcpy(m.placeholder, d->placeholder, sizeof(m.placeholder));
 	if (d->apply == LEASE_APPLY_HEADER)
 		memcpy(m.names[m.name_count++], d->field, sizeof(d->field));
+	if (d->apply == LEASE_APPLY_QUERY)
+		memcpy(m.parameter, d->field, sizeof(d->field));
 	message_grant_encode(&w, &m);
 	(void)chan_send(s->gate, MSG_GRANT, 0, &w, NULL, 0);
 }

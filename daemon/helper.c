@@ -189,8 +189,8 @@ fill(const struct supervisor *sv, const struct message_broker_credential *d,
 	unsigned int n = 0;
 	char *rest = NULL, *word;
 
-	if (command == NULL || d->kind != BROKER_KIND_EXEC ||
-	    !find_user(sv, setting(d, "run-as"), st) ||
+	/* Only kinds that run one have it (conf/hostconf_setting.c). */
+	if (command == NULL || !find_user(sv, setting(d, "run-as"), st) ||
 	    paths_libexec("tapward-helper", st->program, sizeof(st->program)) !=
 		0)
 		return false;

@@ -40,6 +40,20 @@ sts-url  = https://issuer.example.com/
 session-policy = file:{folder}/session.json
 external-id = the-tests
 """
+PROCESS = """
+[credential process]
+kind    = aws
+command = {folder}/key
+region  = eu-west-1
+service = s3, dynamodb, lambda, sts
+host    = s3.example.com, dynamodb.example.com, lambda.example.com, sts.example.com
+grant   = process-*
+"""
+# What a credential_process is: each run says another key, and ends soon.
+PROGRAM = """#!/bin/sh
+printf '{{"Version": 1, "AccessKeyId": "%s", "SecretAccessKey": "%s",
+"SessionToken": "%s", "Expiration": "%s"}}' {key} "$(date -u -d '+{life} seconds' +%FT%TZ)"
+"""
 SESSION_POLICY = '{"Version": "2012-10-17", "Statement": []}'
 
 # What each gives, and in which form it reaches the origin: (form, service).
@@ -84,6 +98,8 @@ def world():
             f.write(CREDENTIAL.format(name="key", folder=w.folder))
             f.write(CREDENTIAL.format(name="role", folder=w.folder)
                     + ROLE.format(folder=w.folder))
+            f.write(PROCESS.format(folder=w.folder))
+        w.file("key", PROGRAM.format(key=" ".join(SESSION), life=12), 0o755)
         origin = AwsOrigin(w, "10.201.0.10", [f"{s}.example.com" for s in SERVICES], KEY)
         issuer = AwsOrigin(w, "10.201.0.11", ["issuer.example.com"], KEY)
         w.start()
@@ -212,6 +228,24 @@ def _():
     until(renewed, 20, "another session is used", 0.3)
     contains(repr(len(issuer.take()) >= 1), "True")
     return f"{count} requests, {len(asked)} session(s)"
+
+
+@claim("aws: a credential_process gives the key, and another one before that ends")
+def _():
+    w, origin, _ = world()
+    s = sandbox("process")
+    origin.session = (*SESSION, "")
+    count = check_good(s, origin, SESSION[2])
+    again = ("ASIASESSION000000002", secrets.token_urlsafe(30),
+             secrets.token_urlsafe(90))
+    w.file("key", PROGRAM.format(key=" ".join(again), life=900), 0o755)
+
+    def renewed():
+        origin.session = (*again, "")
+        return calls(s, "get")["get"] == ["ok", "0123456789"]
+
+    until(renewed, 20, "another key is used", 0.3)
+    return f"{count} requests"
 
 
 @claim("aws: an answer that repeats the session's token does not get to the guest")

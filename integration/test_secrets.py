@@ -24,6 +24,7 @@ NAMES = {
     "basic.example.com": "10.201.0.10",
     "header.example.com": "10.201.0.10",
     "raw.example.com": "10.201.0.10",
+    "query.example.com": "10.201.0.10",
     "plain.example.com": "10.201.0.11",
 }
 
@@ -31,7 +32,7 @@ RULES = "\n".join(f"""
 [allow {name}]
 host       = {name}.example.com
 credential = {name}
-""" for name in ("bearer", "basic", "header", "raw"))
+""" for name in ("bearer", "basic", "header", "raw", "query"))
 
 POLICY = f"""\
 [policy]
@@ -55,7 +56,7 @@ host = plain.example.com
 """
 
 APPLY = {"bearer": "bearer", "basic": "basic:robot", "header": "header:x-token",
-         "raw": "raw"}
+         "raw": "raw", "query": "query:apiKey"}
 PLACEHOLDER = "placeholder-of-basic"
 
 CREDENTIAL = """
@@ -121,7 +122,7 @@ class Echo:
                     return
                 head += part
             self.heads.append(head)
-            path = head.split()[1].decode().strip("/").split("/")[0]
+            path = re.split("[/?]", head.split()[1].decode().strip("/"))[0]
             handler = getattr(self, path.replace("-", "_"), self.hello)
             if not handler(peer, head):
                 peer.close()
@@ -239,9 +240,9 @@ class Echo:
 
 
 def secret_of(head):
-    """The value of the field that carries the credential, "" without one."""
+    """The value that is the credential in there, "" without one."""
     found = re.search(rb"(?im)^(?:authorization: (?:Bearer |Basic )?|x-token: )"
-                      rb"([^\r]*)", head)
+                      rb"([^\r]*)", head) or re.match(rb"\S+ \S+[?&]apiKey=([^& ]*)", head)
     return found.group(1) if found else b""
 
 
@@ -300,16 +301,21 @@ def _():
             ("basic", "authorization: Basic " + base64.b64encode(
                 f"robot:{CANARY['basic']}".encode()).decode()),
             ("header", f"x-token: {CANARY['header']}"),
-            ("raw", f"authorization: {CANARY['raw']}")):
+            ("raw", f"authorization: {CANARY['raw']}"),
+            ("query", f"?a=b&apiKey={CANARY['query']} ")):
         for brought in ([], ["-H", "Authorization: Bearer of-the-guest"],
                         ["-H", "X-Token: of-the-guest",
                          "-H", "Cookie: of-the-guest=1"]):
-            got = s.curl(*brought, f"https://{name}.example.com/hello")
+            url = f"https://{name}.example.com/hello"
+            if name == "query":
+                url += "?apikey=of-the-guest&a=b;%61piKey=of-the-guest"
+            got = s.curl(*brought, url)
             equal(got.out, "hello\n", repr(got))
             head = echo.heads[-1].decode().lower()
             contains(head, want.lower(), name)
             lacks(head, "of-the-guest", name)
-            equal(head.count("authorization:") + head.count("x-token:"), 1)
+            equal(head.count("authorization:") + head.count("x-token:")
+                  + head.count("apikey="), 1)
 
 
 @claim("git sends a placeholder inside Basic: decoded, replaced, encoded; the user is its own")

@@ -111,11 +111,6 @@ struct exchange {
 
 /* --- exchange.c --- */
 void exchange_enter(struct exchange *x, enum exchange_state next);
-/*
- * It may go, as far as the guest is concerned: without a field that no guest
- * may send, with a lease if it wants one.
- */
-void exchange_go_out(struct exchange *x);
 /* Its origin is ready: sends the head. */
 void exchange_open(struct exchange *x);
 /*
@@ -127,8 +122,14 @@ void exchange_refuse(struct exchange *x, struct deny *d);
 void exchange_refuse_for(struct exchange *x, enum reason reason,
     const char *detail);
 
+/* --- exchange_lease.c --- */
 /* It is allowed: goes on with what is granted, or waits to be told. */
 void exchange_proceed(struct exchange *x);
+/*
+ * It may go, as far as the guest is concerned: without a field that no guest
+ * may send, with a lease if it wants one.
+ */
+void exchange_go_out(struct exchange *x);
 
 /* --- exchange_push.c --- */
 /* Before the head is written. False: memory is short. */
@@ -208,6 +209,17 @@ void exchange_strip_signed(struct exchange *x);
 void exchange_strip_range(struct exchange *x);
 /* The fields of x->head; borrows from it. */
 void exchange_head_fields(const struct exchange *x, struct http_fields *ret);
+/* --- exchange_query.c --- */
+/*
+ * Takes the parameters out of x->head that no guest may send to its host. 0 or
+ * -ENOMEM.
+ */
+int exchange_strip_query(struct exchange *x);
+/* Puts the lease's own in, in place of what the guest has of its name. */
+int exchange_put_parameter(struct exchange *x, const struct message_lease *l);
+/* Would one of them go? What is signed with it would not fit. */
+bool exchange_brings_parameter(const struct exchange *x);
+
 /* Another query in x->head, which holds a secret then. 0 or -errno. */
 int exchange_set_query(struct exchange *x, struct span query);
 

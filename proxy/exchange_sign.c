@@ -197,6 +197,12 @@ exchange_sign(struct exchange *x)
 		    "credential's placeholder");
 		return;
 	}
+	if (exchange_brings_parameter(x)) {
+		refuse(x,
+		    "its query has a parameter that another credential "
+		    "sets");
+		return;
+	}
 	x->is_held = resign_wants_body(r) ||
 	    resign_mint_reads_body(r->guest.scope.service);
 	if (x->is_held && r->guest.payload == SIGV4_PAYLOAD_CHUNKS) {

@@ -10,6 +10,7 @@
 
 #include "base/message_lease.h"
 #include "wire/http.h"
+#include "wire/query.h"
 
 /* One credential. */
 struct grant {
@@ -17,7 +18,8 @@ struct grant {
 	uint16_t port;
 	unsigned int host_count;
 	unsigned int name_count;
-	char texts[]; /* hosts, names, a placeholder, a NUL after each */
+	/* hosts, names, a parameter, a placeholder, a NUL after each */
+	char texts[];
 };
 
 struct grants {
@@ -65,7 +67,7 @@ grants_forget_next(struct grants *g)
 static struct grant *
 pack(const struct message_grant *m)
 {
-	size_t size = strlen(m->placeholder) + 1;
+	size_t size = strlen(m->parameter) + 1 + strlen(m->placeholder) + 1;
 	struct grant *row;
 	struct wr w;
 
@@ -85,6 +87,7 @@ pack(const struct message_grant *m)
 		wr_bytes(&w, m->hosts[i], strlen(m->hosts[i]) + 1);
 	for (unsigned int i = 0; i < m->name_count; i++)
 		wr_bytes(&w, m->names[i], strlen(m->names[i]) + 1);
+	wr_bytes(&w, m->parameter, strlen(m->parameter) + 1);
 	wr_bytes(&w, m->placeholder, strlen(m->placeholder) + 1);
 	return row;
 }
@@ -152,13 +155,21 @@ grants_have(const struct grants *g, const char *host, uint16_t port)
 }
 
 static const char *
-placeholder_of(const struct grant *row)
+parameter_of(const struct grant *row)
 {
 	const char *at = row->texts;
 
 	for (unsigned int i = 0; i < row->host_count + row->name_count; i++)
 		at += strlen(at) + 1;
 	return at;
+}
+
+static const char *
+placeholder_of(const struct grant *row)
+{
+	const char *parameter = parameter_of(row);
+
+	return parameter + strlen(parameter) + 1;
 }
 
 static bool
@@ -210,5 +221,17 @@ grants_strip(const struct grants *g, const char *host, uint16_t port,
 		if (at != NULL && names(row, at, name))
 			return true;
 	}
+	return false;
+}
+
+bool
+grants_strip_parameter(const struct grants *g, const char *host, uint16_t port,
+    struct span name)
+{
+	for (const struct grant *row = g->first; row != NULL; row = row->next)
+		if (row->port == port && find_host(row, host) != NULL &&
+		    *parameter_of(row) != '\0' &&
+		    query_is_named(name, parameter_of(row)))
+			return true;
 	return false;
 }

@@ -40,5 +40,8 @@ bool grants_misplaced(const struct grants *g, const char *host, uint16_t port,
 /* May a guest not send a field of this name, in any spelling, there? */
 bool grants_strip(const struct grants *g, const char *host, uint16_t port,
     struct span name);
+/* The same of a parameter in a query. */
+bool grants_strip_parameter(const struct grants *g, const char *host,
+    uint16_t port, struct span name);
 
 #endif

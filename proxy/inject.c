@@ -191,6 +191,14 @@ write_basic(struct wr *w, struct span user, struct span password)
 	return 0;
 }
 
+/* It goes into `authorization`, where a guest's pair may be. */
+static bool
+sets_authorization(const struct message_lease *lease)
+{
+	return lease->apply != LEASE_APPLY_HEADER &&
+	    lease->apply != LEASE_APPLY_QUERY;
+}
+
 /*
  * The guest's own pair with its placeholder replaced, where it is a whole
  * user name or a whole password. False: there is none.
@@ -203,7 +211,7 @@ replace_in_basic(struct wr *w, const struct message_lease *lease,
 	struct span user, value = secret_span(&lease->value);
 
 	if (lease->placeholder[0] == '\0' || guest.len == 0 ||
-	    lease->apply == LEASE_APPLY_HEADER || !read_basic(guest, &p))
+	    !sets_authorization(lease) || !read_basic(guest, &p))
 		return false;
 	user = (struct span){ p.bytes, p.user_len };
 	if (span_is(p.password, lease->placeholder))
@@ -228,6 +236,7 @@ write_value(struct wr *w, const struct message_lease *lease)
 		return write_basic(w, span_of(lease->user), value);
 	case LEASE_APPLY_RAW:
 	case LEASE_APPLY_HEADER:
+	case LEASE_APPLY_QUERY:
 	case LEASE_APPLY_SIGV4:
 	case LEASE_APPLY_COUNT:
 		break;
@@ -277,8 +286,12 @@ make_line(struct injection *in)
 	struct wr w;
 	int rc;
 
-	/* Each request has lines of its own (proxy/resign.h). */
-	if (in->lease.apply == LEASE_APPLY_SIGV4)
+	/*
+	 * Each request has lines of its own (proxy/resign.h), or a query
+	 * (exchange_query.c).
+	 */
+	if (in->lease.apply == LEASE_APPLY_SIGV4 ||
+	    in->lease.apply == LEASE_APPLY_QUERY)
 		return 0;
 	rc = line_begin(&room, &w, &in->lease);
 	if (rc == 0)
@@ -391,8 +404,7 @@ static bool
 is_sent_in_basic(const struct message_lease *lease)
 {
 	return lease->apply == LEASE_APPLY_BASIC ||
-	    (lease->apply != LEASE_APPLY_HEADER &&
-		lease->placeholder[0] != '\0');
+	    (sets_authorization(lease) && lease->placeholder[0] != '\0');
 }
 
 /* The key is not sent, but must not be seen; the token behind it is. */

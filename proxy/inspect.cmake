@@ -43,8 +43,10 @@ tapward_library(tapward_inspect
 		exchange_audit.c
 		exchange_connect.c
 		exchange_meter.c
+		exchange_lease.c
 		exchange_push.c
 		exchange_push_judge.c
+		exchange_query.c
 		exchange_request.c
 		exchange_search.c
 		exchange_sign.c

@@ -39,7 +39,7 @@ class Steady:
     def rows(self):
         with open(self.log, encoding="ascii") as f:
             return [(line.split()[0], float(line.split()[1]))
-                    for line in f.read().splitlines() if " " in line]
+                    for line in f.read().rpartition("\n")[0].splitlines()]
 
     def more(self, count=3, seconds=40):
         """Waits for this many more of its requests."""

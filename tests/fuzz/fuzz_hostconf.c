@@ -30,8 +30,9 @@ check_credential(const struct hostconf_credential *cr)
 	must(d->strip_response_count <= LEASE_STRIP_MAX);
 	must(d->apply < LEASE_APPLY_COUNT);
 	must(strchr(d->hosts[0], '*') == NULL);
-	must((d->kind == BROKER_KIND_STATIC || d->kind == BROKER_KIND_AWS) ==
-	    (d->source[0] != '\0'));
+	must(d->kind != BROKER_KIND_STATIC || d->source[0] != '\0');
+	must(d->kind == BROKER_KIND_STATIC || d->kind == BROKER_KIND_AWS ||
+	    d->source[0] == '\0');
 	must(d->setting_count <= BROKER_SETTINGS_MAX);
 	for (unsigned int i = 0; i < d->setting_count; i++)
 		must(d->settings[i].text[0] != '\0' &&

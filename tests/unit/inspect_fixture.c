@@ -376,7 +376,7 @@ fix_new(const char *policy_text)
 	f->gate.decode =
 	    (struct decode_budget){ .max_bytes = 8 << 20, .ratio = 1100 };
 	f->lease_field = f->lease_user = f->placeholder = f->strip = "";
-	f->strip_response = f->grant_placeholder = "";
+	f->strip_response = f->grant_placeholder = f->grant_parameter = "";
 	f->secret = "s3cr3t-canary-0123456789abcdef";
 	f->lease_id = 7;
 	f->grants = grants_new();

@@ -102,6 +102,7 @@ struct fix {
 	size_t lease_count;
 	struct grants *grants;         /* empty, and known, at first */
 	const char *grant_placeholder; /* of what is granted next; "" */
+	const char *grant_parameter;   /* the same */
 	bool is_untold;     /* they come when somebody waits for them ... */
 	enum reason untold; /* ... or this does */
 

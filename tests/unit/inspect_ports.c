@@ -208,6 +208,8 @@ fix_grant(struct fix *f, const char *host, uint16_t port, const char *names)
 		}
 		(void)snprintf(m.placeholder, sizeof(m.placeholder), "%s",
 		    fix_current()->grant_placeholder);
+		(void)snprintf(m.parameter, sizeof(m.parameter), "%s",
+		    fix_current()->grant_parameter);
 		message_grant_encode(&w, &m);
 		r = rd_init(buf, w.len);
 		assert_int_equal(grants_on_grant(f->grants, &r), 0);

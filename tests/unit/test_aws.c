@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/message_helper.h"
 #include "credential-broker/aws_key.h"
 #include "credential-broker/sandbox.h"
 #include "credential-broker/token.h"
@@ -322,6 +323,136 @@ what_sts_does_not_give_is_not_lent(void **state)
 	}
 }
 
+/* --- what a program says --- */
+
+static const char *output;
+static uint8_t status;
+static unsigned int runs;
+
+static int
+run(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct message_helper_ran ran = { HELPER_RAN, status };
+	struct message_helper_run m;
+	uint8_t buf[16];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	(void)arg;
+	assert_int_equal(message_helper_run_decode(&msg->body, &m), 0);
+	runs++;
+	/* Nothing is told. */
+	assert_int_equal(read(msg->fds[HELPER_FD_STDIN], buf, 1), 0);
+	assert_int_equal(write(msg->fds[HELPER_FD_STDOUT], output,
+			     strlen(output)),
+	    (ssize_t)strlen(output));
+	message_helper_ran_encode(&w, &ran);
+	assert_int_equal(chan_send(c, MSG_BROKER_RAN, msg->id, &w, NULL, 0), 0);
+	return 0;
+}
+
+static struct world *
+process_world(const char *said)
+{
+	struct world *w = world_new();
+	struct message_broker_credential *m = aws();
+
+	w->run = run;
+	runs = 0;
+	status = 0;
+	output = said;
+	m->source[0] = '\0';
+	set(m, "command", "/usr/bin/sso-key", false);
+	send_definition_from(w, m, -1);
+	send_configured(w, 1);
+	assert_true(w->done.ok);
+	attach(w, "ci-one");
+	w->asks_region = "us-east-1";
+	w->asks_service = "s3";
+	return w;
+}
+
+#define SAID(version, id, rest)                                                \
+	"{\"Version\":" version ",\"AccessKeyId\":\"" id                       \
+	"\",\"SecretAccessKey\":\"" AWS_SECRET "\"" rest "}\n"
+#define SESSION_SAID ",\"SessionToken\":\"" AWS_TOKEN "\""
+#define END_SAID(end) ",\"Expiration\":\"" end "\""
+
+static const struct {
+	const char *claim, *said, *token; /* token NULL: it fails */
+	const char *detail;
+} said[] = {
+	{ "a session",
+	    SAID("1", SESSION_ID,
+		SESSION_SAID END_SAID("2099-01-01T00:00:00+00:00")),
+	    " " AWS_TOKEN, "" },
+	{ "a key without an end, and a field of no matter",
+	    SAID("1", SESSION_ID, ",\"AccountId\":\"1\""), "", "" },
+	{ "a token that is null",
+	    SAID("1", SESSION_ID, ",\"SessionToken\":null"), "", "" },
+	{ "another version", SAID("2", SESSION_ID, SESSION_SAID), NULL,
+	    "issuer-bad-answer" },
+	{ "a version in quotes", SAID("\"1\"", SESSION_ID, SESSION_SAID), NULL,
+	    "issuer-bad-answer" },
+	{ "a session that has ended",
+	    SAID("1", SESSION_ID,
+		SESSION_SAID END_SAID("2020-01-01T00:00:00Z")),
+	    NULL, "issuer-sent-expired" },
+	{ "an end that is none",
+	    SAID("1", SESSION_ID, SESSION_SAID END_SAID("soon")), NULL,
+	    "issuer-bad-answer" },
+	{ "an end that is null", SAID("1", SESSION_ID, ",\"Expiration\":null"),
+	    NULL, "issuer-bad-answer" },
+	{ "an id that is none", SAID("1", "AKIA", ""), NULL,
+	    "issuer-bad-answer" },
+	{ "a token that is a number",
+	    SAID("1", SESSION_ID, ",\"SessionToken\":7"), NULL,
+	    "issuer-bad-answer" },
+	{ "an id twice", SAID("1", SESSION_ID, ",\"AccessKeyId\":\"" ID "\""),
+	    NULL, "issuer-bad-answer" },
+	{ "no secret", "{\"Version\":1,\"AccessKeyId\":\"" ID "\"}", NULL,
+	    "issuer-bad-answer" },
+	{ "nothing", "", NULL, "issuer-bad-answer" },
+};
+
+static void
+a_program_says_the_key_as_awss_own_ask_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		struct world *w = process_world(said[i].said);
+		const struct answer *a = ask_free(w);
+		const char *value = strstr(a->value, " us-east-1 s3 ");
+
+		if (said[i].token == NULL
+			? strcmp(a->detail, said[i].detail) != 0
+			: value == NULL ||
+			    strcmp(value + 14 + DIGEST_HEX_SIZE - 1,
+				said[i].token) != 0 ||
+			    strncmp(a->value, SESSION_ID " ", 21) != 0)
+			fail_msg("%s: \"%s\" %s", said[i].claim, a->value,
+			    a->detail);
+		assert_null(strstr(a->value, "canary"));
+		world_free(w);
+	}
+}
+
+static void
+a_program_is_asked_once_for_all_places(void **state)
+{
+	struct world *w = process_world(SAID("1", SESSION_ID, SESSION_SAID));
+
+	(void)state;
+	assert_int_equal(ask_free(w)->reason, REASON_NONE);
+	w->asks_region = "eu-west-1";
+	assert_int_equal(ask_free(w)->reason, REASON_NONE);
+	assert_int_equal(runs, 1);
+	world_free(w);
+	w = process_world(SAID("1", SESSION_ID, ""));
+	status = 255;
+	assert_string_equal(ask_free(w)->detail, "issuer-refused");
+	world_free(w);
+}
+
 int
 main(void)
 {
@@ -331,6 +462,8 @@ main(void)
 		cmocka_unit_test(a_gate_is_lent_what_the_host_names),
 		cmocka_unit_test(a_session_is_asked_for_by_its_sandboxs_name),
 		cmocka_unit_test(what_sts_does_not_give_is_not_lent),
+		cmocka_unit_test(a_program_says_the_key_as_awss_own_ask_it),
+		cmocka_unit_test(a_program_is_asked_once_for_all_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,19 @@ spoil_field(struct message_broker_credential *m)
 }
 
 static void
+spoil_parameter(struct message_broker_credential *m)
+{
+	m->apply = LEASE_APPLY_QUERY;
+	(void)snprintf(m->field, sizeof(m->field), "key=a&b");
+}
+
+static void
+spoil_target(struct message_broker_credential *m)
+{
+	(void)snprintf(m->field, sizeof(m->field), "x-a");
+}
+
+static void
 spoil_strip(struct message_broker_credential *m)
 {
 	(void)snprintf(m->strip[0], sizeof(m->strip[0]), "Authorization");
@@ -204,9 +217,9 @@ spoil_user(struct message_broker_credential *m)
 static void
 refuses_a_definition_that_is_not_sound(void **state)
 {
-	static void (*const spoils[])(
-	    struct message_broker_credential * m) = { spoil_host, spoil_hosts,
-		spoil_method, spoil_path, spoil_deny_path, spoil_field,
+	static void (*const spoils[])(struct message_broker_credential *
+	    m) = { spoil_host, spoil_hosts, spoil_method, spoil_path,
+		spoil_deny_path, spoil_field, spoil_parameter, spoil_target,
 		spoil_strip, spoil_strip_response, spoil_user };
 	struct world *w = world_ready();
 

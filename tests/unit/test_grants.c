@@ -79,6 +79,7 @@ some_grants(void)
 		    .hosts = { "b.example.org" },
 		    .name_count = 1,
 		    .names = { "x-two" },
+		    .parameter = "key",
 		    .placeholder = "PLACEHOLDER-2" },
 		{ .port = 8443,
 		    .host_count = 1,
@@ -165,6 +166,17 @@ knows_what_goes_where(void **state)
 		if (grants_strip(g, rows[i].host, rows[i].port,
 			span_of(rows[i].name)) != rows[i].want)
 			fail_msg("%s", rows[i].claim);
+	assert_true(
+	    grants_strip_parameter(g, "b.example.org", 443, span_of("k%65y")));
+	assert_false(
+	    grants_strip_parameter(g, "b.example.org", 443, span_of("keys")));
+	assert_false(
+	    grants_strip_parameter(g, "b.example.org", 8443, span_of("key")));
+	/* Which has none, and none that is nothing. */
+	assert_false(
+	    grants_strip_parameter(g, "a.example.org", 443, span_of("key")));
+	assert_false(
+	    grants_strip_parameter(g, "a.example.org", 443, span_of("")));
 	assert_true(grants_have(g, "a.example.org", 443));
 	assert_false(grants_have(g, "a.example.org", 8443));
 	assert_false(grants_have(g, "c.example.org", 443));
@@ -307,6 +319,42 @@ nothing_goes_where_nothing_is_granted(void **state)
 }
 
 static void
+a_parameter_goes_though_no_rule_names_it(void **state)
+{
+	static const char *const queries[][2] = {
+		{ "/x?key=mine&a=1", "/x?a=1" },
+		{ "/x?a=1&key=mine;K%65y[]=mine&b", "/x?a=1&b" },
+		{ "/x?a=1;KEY=mine", "/x?a=1" },
+		{ "/x?key=mine", "/x" },
+		{ "/x?a=key", "/x?a=key" },
+		{ "/x?", "/x?" },
+	};
+	struct fix *f = *state;
+	char request[256];
+
+	f->grant_parameter = "key";
+	fix_grant(f, HOST, 443, NAMES);
+	fix_open_tls(f, HOST);
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+		struct peer *o;
+
+		(void)snprintf(request, sizeof(request),
+		    "GET %s HTTP/1.1\r\nHost: " HOST "\r\n\r\n", queries[i][0]);
+		peer_clear(&f->guest);
+		peer_say(&f->guest, request);
+		o = fix_origin(f, 0);
+		fix_until(f, peer_has(o, "\r\n\r\n"));
+		(void)snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\n",
+		    queries[i][1]);
+		if (!peer_has(o, request))
+			fail_msg("%s", queries[i][0]);
+		peer_say(o, "HTTP/1.1 204 No Content\r\n\r\n");
+		fix_until(f, peer_has(&f->guest, "204"));
+		peer_clear(o);
+	}
+}
+
+static void
 plain_http_is_no_way_around_it(void **state)
 {
 	struct fix *f = *state;
@@ -405,6 +453,7 @@ main(void)
 		TEST(row_122_no_upload_arrives_with_a_key_of_another_account),
 		TEST(row_108_with_another_rule_of_a_host_that_has_one),
 		TEST(nothing_goes_where_nothing_is_granted),
+		TEST(a_parameter_goes_though_no_rule_names_it),
 		TEST(plain_http_is_no_way_around_it),
 		TEST(what_is_granted_anew_counts_for_the_next_request),
 		TEST(waits_until_it_was_told),

@@ -360,8 +360,10 @@ a_credential_is_bound_and_granted(void **state)
 		    "h.ini:4: apply = header:Host: this field" },
 		{ "a field that is none", "apply = header:X Y\n",
 		    "h.ini:4: apply = header:X Y: a header name is" },
-		{ "query", "apply = query:key\n",
-		    "h.ini:4: apply = query:key: not supported" },
+		{ "a parameter without a name", "apply = query:\n",
+		    "h.ini:4: apply = query:: query: is followed by" },
+		{ "a parameter that is two", "apply = query:a&b\n",
+		    "h.ini:4: apply = query:a&b: a parameter's name is" },
 		{ "sigv4 of another kind than aws",
 		    "value = env:X\nhost = a.example.org\napply = sigv4\n"
 		    "grant = a\n",
@@ -384,6 +386,18 @@ a_credential_is_bound_and_granted(void **state)
 		    "kind = aws\nhost = a.example.org\nregion = a\n"
 		    "service = s3\ngrant = a\n",
 		    "h.ini:3: [credential c] needs `value" },
+		{ "aws by a file and by a program",
+		    "kind = aws\nvalue = env:X\ncommand = /bin/key\n"
+		    "host = a.example.org\nregion = a\nservice = s3\n"
+		    "grant = a\n",
+		    "h.ini:3: [credential c] has both `value` and `command`" },
+		{ "aws by a program that would assume a role",
+		    "kind = aws\ncommand = /bin/key\nhost = a.example.org\n"
+		    "region = a\nservice = s3\ngrant = a\n"
+		    "role = arn:aws:iam::123456789012:role/a\n",
+		    "h.ini:3: [credential c] has both `command` and `role`" },
+		{ "aws by a kind for other programs", "protocol = aws\n",
+		    "h.ini:4: protocol = aws: what says a key of AWS is" },
 		{ "a region that is none", "region = eu/west\n",
 		    "h.ini:4: region = eu/west: a name of letters" },
 		{ "a role that is none", "role = agent\n",

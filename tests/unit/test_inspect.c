@@ -185,6 +185,81 @@ what_the_lease_strips_goes_and_its_own_field_is_overwritten(void **state)
 	assert_true(peer_has(o, "\r\nx-acme-auth: " SECRET "\r\n"));
 }
 
+/* Of two parameters some origins read the first, some the last. */
+static void
+a_credential_in_the_query_is_the_only_one_of_its_name(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "/k/x", "/k/x?apiKey=" },
+		{ "/k/x?", "/k/x?apiKey=" },
+		{ "/k/x?a=b", "/k/x?a=b&apiKey=" },
+		{ "/k/x?apiKey=PLACEHOLDER&a=b", "/k/x?a=b&apiKey=" },
+		{ "/k/x?a=1;apikey=PLACEHOLDER&api%4Bey[]=mine",
+		    "/k/x?a=1&apiKey=" },
+	};
+	struct fix *f = *state;
+	char request[512];
+
+	f->apply = LEASE_APPLY_QUERY;
+	f->lease_field = "apiKey";
+	f->secret = "s3cr3t-canary/+&=%0123456789";
+	f->placeholder = "PLACEHOLDER";
+	fix_open_tls(f, "key.example.org");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct peer *o;
+
+		(void)snprintf(request, sizeof(request),
+		    "GET %s HTTP/1.1\r\n" KEY_HOST
+		    "Authorization: Basic Z2l0OlBMQUNFSE9MREVS\r\n\r\n",
+		    rows[i][0]);
+		peer_clear(&f->guest);
+		peer_say(&f->guest, request);
+		o = fix_origin(f, 0);
+		fix_until(f, peer_has(o, "\r\n\r\n"));
+		(void)snprintf(request, sizeof(request),
+		    "GET %ss3cr3t-canary%%2F%%2B%%26%%3D%%250123456789 "
+		    "HTTP/1.1\r\n",
+		    rows[i][1]);
+		if (!peer_has(o, request) || peer_has(o, "uthorization"))
+			fail_msg("%s", rows[i][0]);
+		peer_say(o, "HTTP/1.1 204 No Content\r\n\r\n");
+		fix_until(f, peer_has(&f->guest, "204"));
+		assert_string_equal(fix_last(f)->path, rows[i][0]);
+		peer_clear(o);
+	}
+}
+
+/* What it was sent comes back in a Location, or as text. */
+static void
+a_credential_in_the_query_does_not_come_back(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->apply = LEASE_APPLY_QUERY;
+	f->lease_field = "key";
+	f->secret = "s3cr3t-canary/+&=%0123456789";
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o,
+	    "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "
+	    "https://api.example.org/?key=s3cr3t-canary%2F%2B%26%3D%25"
+	    "0123456789\r\n\r\n");
+	fix_until(f, peer_has(&f->guest, "\r\n\r\n"));
+	assert_true(peer_has(&f->guest, "Tapward-Reason: credential-leak"));
+	assert_false(peer_has(&f->guest, "canary/"));
+	assert_false(peer_has(&f->guest, "canary%"));
+	fix_forget_origins(f);
+	fix_close(f);
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o,
+	    "HTTP/1.1 404 Not Found\r\nContent-Length: 50\r\n\r\n"
+	    "no /k/x?key=s3cr3t-canary%2f%2b%26%3d%250123456789");
+	fix_until(f, peer_has(&f->guest, "no /k/x?key=***"));
+	assert_false(peer_has(&f->guest, "canary"));
+}
+
 static void
 row_54_connection_cannot_take_the_credential_away(void **state)
 {
@@ -565,6 +640,8 @@ main(void)
 		TEST(elsewhere_the_guests_own_credential_goes_on),
 		TEST(
 		    what_the_lease_strips_goes_and_its_own_field_is_overwritten),
+		TEST(a_credential_in_the_query_is_the_only_one_of_its_name),
+		TEST(a_credential_in_the_query_does_not_come_back),
 		TEST(row_54_connection_cannot_take_the_credential_away),
 		TEST(a_placeholder_inside_basic_is_replaced),
 		TEST(a_401_is_told_to_the_broker),

@@ -72,6 +72,20 @@ reads_back_a_lease(void **state)
 }
 
 static void
+reads_back_the_name_of_a_parameter(void **state)
+{
+	struct message_lease in = sample_lease(), out;
+
+	(void)state;
+	in.apply = LEASE_APPLY_QUERY;
+	memcpy(in.field, "apiKey_v-1", sizeof("apiKey_v-1"));
+	assert_int_equal(lease_over_the_wire(&in, &out), 0);
+	assert_int_equal(out.apply, LEASE_APPLY_QUERY);
+	assert_string_equal(out.field, "apiKey_v-1");
+	secret_done(&out.value);
+}
+
+static void
 reads_back_the_longest_secret(void **state)
 {
 	struct message_lease in = sample_lease(), out;
@@ -115,6 +129,20 @@ without_field(struct message_lease *m)
 }
 
 static void
+without_parameter(struct message_lease *m)
+{
+	m->apply = LEASE_APPLY_QUERY;
+	m->field[0] = '\0';
+}
+
+static void
+with_bent_parameter(struct message_lease *m)
+{
+	m->apply = LEASE_APPLY_QUERY;
+	memcpy(m->field, "a&b", 4);
+}
+
+static void
 with_upper_case_strip(struct message_lease *m)
 {
 	memcpy(m->strip[0], "Cookie", 7);
@@ -142,6 +170,8 @@ refuses_leases_that_no_broker_sends(void **state)
 		{ "a value that ends a line", with_line_end },
 		{ "no value", without_value },
 		{ "a header without a name", without_field },
+		{ "a parameter without a name", without_parameter },
+		{ "a parameter that is two", with_bent_parameter },
 		{ "a field name in upper case", with_upper_case_strip },
 		{ "a way to apply that is none", with_unknown_apply },
 		{ "a user that ends a line", with_control_in_user },
@@ -334,6 +364,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_back_a_lease),
+		cmocka_unit_test(reads_back_the_name_of_a_parameter),
 		cmocka_unit_test(reads_back_the_longest_secret),
 		cmocka_unit_test(a_refused_lease_has_no_value),
 		cmocka_unit_test(refuses_leases_that_no_broker_sends),
