@@ -19,6 +19,7 @@
 #include "credential-broker/fetch.h"
 #include "credential-broker/form.h"
 #include "credential-broker/helper.h"
+#include "credential-broker/kind_fetch.h"
 #include "wire/sigv4.h"
 
 #define STS "sts"
@@ -364,9 +365,7 @@ on_session(const struct fetch_answer *a, void *arg)
 	struct minted minted = { .user = "" };
 	const enum mint_fault fault = read_answer(a, &minted);
 
-	m->state = NULL;
-	mint_end(m, fault, &minted, a->retry_after_s);
-	minted_done(&minted);
+	kind_fetch_end(m, fault, &minted, a->retry_after_s);
 }
 
 static void
@@ -376,6 +375,7 @@ ask_sts(struct mint *m)
 	AUTO_FORM struct form body = form_new(), date = form_new();
 	AUTO_FORM struct form authorization = form_new(), token = form_new();
 	enum mint_fault fault = MINT_LOCAL;
+	struct fetch *t = NULL;
 
 	write_body(m, a, &body);
 	if (form_ok(&body) &&
@@ -391,11 +391,10 @@ ask_sts(struct mint *m)
 			.body_type = "application/x-www-form-urlencoded",
 			.want_type = "text/xml" };
 
-		m->state = fetch_start(m->broker->fetcher, &req, on_session, m,
+		t = fetch_start(m->broker->fetcher, &req, on_session, m,
 		    &fault);
 	}
-	if (m->state == NULL)
-		mint_end(m, fault, NULL, 0);
+	kind_fetch_begun(m, t, fault);
 }
 
 static void
@@ -410,11 +409,12 @@ aws_begin(struct mint *m)
 static void
 aws_cancel(struct mint *m)
 {
-	if (is_process(m->credential))
+	if (is_process(m->credential)) {
 		helper_cancel(m->state);
-	else
-		fetch_cancel(m->state);
-	m->state = NULL;
+		m->state = NULL;
+	} else {
+		kind_fetch_cancel(m);
+	}
 }
 
 const struct kind kind_aws = {

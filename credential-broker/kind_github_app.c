@@ -21,7 +21,7 @@
 #include "credential-broker/fetch.h"
 #include "credential-broker/form.h"
 #include "credential-broker/jwt.h"
-#include "credential-broker/kind.h"
+#include "credential-broker/kind_fetch.h"
 
 #define API_URL "https://api.github.com"
 #define URL_SIZE 512
@@ -367,9 +367,7 @@ on_token(const struct fetch_answer *a, void *arg)
 	if (a->status == 404 &&
 	    credential_setting(m->credential, "installation") == NULL)
 		g->installation = 0;
-	m->state = NULL;
-	mint_end(m, fault, &minted, a->retry_after_s);
-	minted_done(&minted);
+	kind_fetch_end(m, fault, &minted, a->retry_after_s);
 }
 
 static void
@@ -378,16 +376,16 @@ ask_token(struct mint *m)
 	const struct github_app *g = m->credential->state;
 	AUTO_FORM struct form authorization = form_new(), body = form_new();
 	enum mint_fault fault;
+	struct fetch *t;
 	char path[96];
 
 	put_app(m->credential, &authorization);
 	put_limits(m->credential, &body);
 	(void)snprintf(path, sizeof(path),
 	    "/app/installations/%" PRIu64 "/access_tokens", g->installation);
-	m->state = ask(m->broker, g, "POST", path, &authorization, &body,
-	    on_token, m, &fault);
-	if (m->state == NULL)
-		mint_end(m, fault, NULL, 0);
+	t = ask(m->broker, g, "POST", path, &authorization, &body, on_token, m,
+	    &fault);
+	kind_fetch_begun(m, t, fault);
 }
 
 static void
@@ -421,15 +419,15 @@ ask_installation(struct mint *m)
 	const struct github_app *g = m->credential->state;
 	AUTO_FORM struct form authorization = form_new();
 	enum mint_fault fault;
+	struct fetch *t;
 	char path[256];
 
 	put_app(m->credential, &authorization);
 	(void)snprintf(path, sizeof(path), "/repos/%s/installation",
 	    credential_setting(m->credential, "repository"));
-	m->state = ask(m->broker, g, "GET", path, &authorization, NULL,
+	t = ask(m->broker, g, "GET", path, &authorization, NULL,
 	    on_installation, m, &fault);
-	if (m->state == NULL)
-		mint_end(m, fault, NULL, 0);
+	kind_fetch_begun(m, t, fault);
 }
 
 static void
@@ -443,23 +441,13 @@ github_app_begin(struct mint *m)
 		ask_installation(m);
 }
 
-static void
-github_app_cancel(struct mint *m)
-{
-	fetch_cancel(m->state);
-	m->state = NULL;
-}
-
 /* --- giving back ---------------------------------------------------------- */
 
 static void
 on_revoked(const struct fetch_answer *a, void *arg)
 {
-	struct revoke *r = arg;
-
-	r->state = NULL;
 	/* 401: it is worth nothing already. */
-	revoke_end(r, a->status == 401 ? MINT_OK : a->fault);
+	kind_fetch_revoke_end(arg, a->status == 401 ? MINT_OK : a->fault);
 }
 
 static void
@@ -468,20 +456,13 @@ github_app_revoke(struct revoke *r)
 	const struct github_app *g = r->credential->state;
 	AUTO_FORM struct form authorization = form_new();
 	enum mint_fault fault;
+	struct fetch *t;
 
 	form_text(&authorization, "Authorization: Bearer ");
 	form_span(&authorization, r->what);
-	r->state = ask(r->broker, g, "DELETE", "/installation/token",
-	    &authorization, NULL, on_revoked, r, &fault);
-	if (r->state == NULL)
-		revoke_end(r, fault);
-}
-
-static void
-github_app_revoke_cancel(struct revoke *r)
-{
-	fetch_cancel(r->state);
-	r->state = NULL;
+	t = ask(r->broker, g, "DELETE", "/installation/token", &authorization,
+	    NULL, on_revoked, r, &fault);
+	kind_fetch_revoke_begun(r, t, fault);
 }
 
 /* Where a token could be had or ended, on github.com and within /api/v3. */
@@ -497,7 +478,7 @@ const struct kind kind_github_app = {
 	.load = github_app_load,
 	.unload = github_app_unload,
 	.begin = github_app_begin,
-	.cancel = github_app_cancel,
+	.cancel = kind_fetch_cancel,
 	.revoke = github_app_revoke,
-	.revoke_cancel = github_app_revoke_cancel,
+	.revoke_cancel = kind_fetch_revoke_cancel,
 };

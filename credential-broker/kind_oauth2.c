@@ -14,6 +14,7 @@
 #include "credential-broker/broker.h"
 #include "credential-broker/credential.h"
 #include "credential-broker/journal.h"
+#include "credential-broker/kind_fetch.h"
 #include "credential-broker/oauth2.h"
 
 #define DEFAULT_TTL_S 300
@@ -304,9 +305,7 @@ on_token(const struct fetch_answer *a, void *arg)
 
 	if (!keep_refresh(m, o, &fresh))
 		fault = MINT_LOCAL;
-	m->state = NULL;
-	mint_end(m, fault, &minted, a->retry_after_s);
-	minted_done(&minted);
+	kind_fetch_end(m, fault, &minted, a->retry_after_s);
 }
 
 /* NULL and a fault, or the flight. */
@@ -336,19 +335,12 @@ oauth2_begin(struct mint *m)
 	struct oauth2 *o = m->credential->state;
 	AUTO_FORM struct form body = form_new(), header = form_new();
 	enum mint_fault fault;
+	struct fetch *t;
 
 	write_body(m, o, &body, &header);
-	m->state = post(o, m->broker, o->token_url, &body, &header, on_token, m,
+	t = post(o, m->broker, o->token_url, &body, &header, on_token, m,
 	    &fault);
-	if (m->state == NULL)
-		mint_end(m, fault, NULL, 0);
-}
-
-static void
-oauth2_cancel(struct mint *m)
-{
-	fetch_cancel(m->state);
-	m->state = NULL;
+	kind_fetch_begun(m, t, fault);
 }
 
 /* --- giving back ---------------------------------------------------------- */
@@ -356,10 +348,7 @@ oauth2_cancel(struct mint *m)
 static void
 on_revoked(const struct fetch_answer *a, void *arg)
 {
-	struct revoke *r = arg;
-
-	r->state = NULL;
-	revoke_end(r, a->fault);
+	kind_fetch_revoke_end(arg, a->fault);
 }
 
 static void
@@ -368,21 +357,14 @@ oauth2_revoke(struct revoke *r)
 	const struct oauth2 *o = r->credential->state;
 	AUTO_FORM struct form body = form_new(), header = form_new();
 	enum mint_fault fault;
+	struct fetch *t;
 
 	form_add_span(&body, "token", r->what);
 	form_add(&body, "token_type_hint", "access_token");
 	oauth2_prove(&o->client, &body, &header);
-	r->state = post(o, r->broker, o->revoke_url, &body, &header, on_revoked,
-	    r, &fault);
-	if (r->state == NULL)
-		revoke_end(r, fault);
-}
-
-static void
-oauth2_revoke_cancel(struct revoke *r)
-{
-	fetch_cancel(r->state);
-	r->state = NULL;
+	t = post(o, r->broker, o->revoke_url, &body, &header, on_revoked, r,
+	    &fault);
+	kind_fetch_revoke_begun(r, t, fault);
 }
 
 const struct kind kind_oauth2 = {
@@ -390,7 +372,7 @@ const struct kind kind_oauth2 = {
 	.load = oauth2_load,
 	.unload = oauth2_unload,
 	.begin = oauth2_begin,
-	.cancel = oauth2_cancel,
+	.cancel = kind_fetch_cancel,
 	.revoke = oauth2_revoke,
-	.revoke_cancel = oauth2_revoke_cancel,
+	.revoke_cancel = kind_fetch_revoke_cancel,
 };

@@ -13,6 +13,7 @@
 #include "credential-broker/credential.h"
 #include "credential-broker/fetch.h"
 #include "credential-broker/form.h"
+#include "credential-broker/kind_fetch.h"
 #include "credential-broker/oci_scope.h"
 
 /* What the specification says of an answer without `expires_in`. */
@@ -130,9 +131,7 @@ on_token(const struct fetch_answer *a, void *arg)
 		fault = j == NULL ? MINT_ANSWER : read_token(j, a, &minted);
 	}
 	json_decref(j);
-	m->state = NULL;
-	mint_end(m, fault, &minted, a->retry_after_s);
-	minted_done(&minted);
+	kind_fetch_end(m, fault, &minted, a->retry_after_s);
 }
 
 static void
@@ -169,6 +168,7 @@ oci_begin(struct mint *m)
 	const struct oci *o = m->credential->state;
 	AUTO_FORM struct form url = form_new(), header = form_new();
 	enum mint_fault fault = MINT_LOCAL;
+	struct fetch *t = NULL;
 	struct fetch_request req = { .method = "GET",
 		.may_be_clear = o->may_be_clear,
 		.want_type = "application/json" };
@@ -180,17 +180,8 @@ oci_begin(struct mint *m)
 	req.headers[0] = "Accept: application/json";
 	req.headers[1] = o->login != NULL ? form_text_of(&header) : NULL;
 	if (form_ok(&url) && form_ok(&header))
-		m->state =
-		    fetch_start(m->broker->fetcher, &req, on_token, m, &fault);
-	if (m->state == NULL)
-		mint_end(m, fault, NULL, 0);
-}
-
-static void
-oci_cancel(struct mint *m)
-{
-	fetch_cancel(m->state);
-	m->state = NULL;
+		t = fetch_start(m->broker->fetcher, &req, on_token, m, &fault);
+	kind_fetch_begun(m, t, fault);
 }
 
 const struct kind kind_oci = {
@@ -199,5 +190,5 @@ const struct kind kind_oci = {
 	.unload = oci_unload,
 	.scope = oci_kind_scope,
 	.begin = oci_begin,
-	.cancel = oci_cancel,
+	.cancel = kind_fetch_cancel,
 };

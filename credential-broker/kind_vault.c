@@ -21,7 +21,7 @@
 #include "credential-broker/fetch.h"
 #include "credential-broker/form.h"
 #include "credential-broker/journal.h"
-#include "credential-broker/kind.h"
+#include "credential-broker/kind_fetch.h"
 #include "credential-broker/revoker.h"
 #include "credential-broker/vault.h"
 
@@ -500,13 +500,6 @@ vault_cancel(struct mint *m)
 
 /* --- giving back ---------------------------------------------------------- */
 
-static void
-end_revoke(struct revoke *r, enum mint_fault fault)
-{
-	r->state = NULL;
-	revoke_end(r, fault);
-}
-
 /* 403 is what one hears who is nobody; who is somebody lives still. */
 static void
 on_looked_up(const struct fetch_answer *a, void *arg)
@@ -517,7 +510,7 @@ on_looked_up(const struct fetch_answer *a, void *arg)
 		fault = MINT_OK;
 	else if (fault == MINT_OK)
 		fault = MINT_REFUSED;
-	end_revoke(arg, fault);
+	kind_fetch_revoke_end(arg, fault);
 }
 
 static void
@@ -526,11 +519,11 @@ ask_of_root(struct revoke *r, const char *method, const char *path,
 {
 	AUTO_FORM struct form body = form_new();
 	enum mint_fault fault;
+	struct fetch *t;
 
-	r->state = ask(r->credential, method, path, root_in(r->what), &body,
-	    done, r, &fault);
-	if (r->state == NULL)
-		end_revoke(r, fault);
+	t = ask(r->credential, method, path, root_in(r->what), &body, done, r,
+	    &fault);
+	kind_fetch_revoke_begun(r, t, fault);
 }
 
 static void
@@ -543,20 +536,13 @@ on_revoked(const struct fetch_answer *a, void *arg)
 		ask_of_root(r, "GET", "/v1/auth/token/lookup-self",
 		    on_looked_up);
 	else
-		end_revoke(r, a->fault);
+		kind_fetch_revoke_end(r, a->fault);
 }
 
 static void
 vault_revoke(struct revoke *r)
 {
 	ask_of_root(r, "POST", "/v1/auth/token/revoke-self", on_revoked);
-}
-
-static void
-vault_revoke_cancel(struct revoke *r)
-{
-	fetch_cancel(r->state);
-	r->state = NULL;
 }
 
 const struct kind kind_vault = {
@@ -566,5 +552,5 @@ const struct kind kind_vault = {
 	.begin = vault_begin,
 	.cancel = vault_cancel,
 	.revoke = vault_revoke,
-	.revoke_cancel = vault_revoke_cancel,
+	.revoke_cancel = kind_fetch_revoke_cancel,
 };
