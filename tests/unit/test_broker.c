@@ -2,6 +2,7 @@
  * The broker from a gate's question to a lease, or to why not.
  */
 #include "tests/unit/broker_support.h"
+#include "tests/unit/caught_log.h"
 
 static const struct {
 	const char *claim, *credential, *host, *method, *path;

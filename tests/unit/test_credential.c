@@ -2,6 +2,7 @@
  * Definitions of credentials: what is taken over, and who may use it.
  */
 #include "tests/unit/broker_support.h"
+#include "tests/unit/caught_log.h"
 
 static const struct {
 	const char *claim, *value;
