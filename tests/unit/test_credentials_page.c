@@ -134,7 +134,7 @@ load_credential(const struct hostconf_credential *cr, struct err *err)
 	unsigned int count = 0;
 	int rc;
 
-	if (kind->needs_value)
+	if (d->source[0] != '\0')
 		fds[count++] = open_source(kind, "value");
 	for (unsigned int i = 0; i < d->setting_count; i++) {
 		d->settings[i].is_open = d->settings[i].is_source;
