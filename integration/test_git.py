@@ -148,6 +148,7 @@ def _():
 def _():
     w, s = world()
     work = f"{w.folder}/tool"
+    # As git offers them: of the two it is given HTTP/1.1.
     for version in ("HTTP/1.1", "HTTP/2"):
         in_guest(s, work, "config", "http.version", version).ok()
         ref = f"refs/heads/agent/ok{version[5]}"

@@ -138,13 +138,14 @@ fail_streams(struct h2_origin *c)
 	}
 }
 
-static void
+/* True: some exchange has gone on, and may have given more to write. */
+static bool
 give_room(struct h2_origin *c)
 {
 	struct origin *o;
 
 	if (!c->has_room)
-		return;
+		return false;
 	c->has_room = false;
 	TAILQ_FOREACH(o, &c->streams, link)
 	{
@@ -154,6 +155,7 @@ give_room(struct h2_origin *c)
 		o->is_up_blocked = false;
 		exchange_origin_room(o->x);
 	}
+	return true;
 }
 
 static void
@@ -228,8 +230,9 @@ run(struct h2_origin *c)
 	if (c->is_draining && c->stream_count == 0)
 		(void)nghttp2_session_terminate_session(c->h2.session,
 		    NGHTTP2_NO_ERROR);
-	put_out(c);
-	give_room(c);
+	do
+		put_out(c);
+	while (!c->is_dead && give_room(c));
 	c->is_running = false;
 	if (c->is_dead)
 		fail_streams(c);

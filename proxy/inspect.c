@@ -171,7 +171,10 @@ start_tls(struct inspect *i)
 		return;
 	}
 	v = policy_judge_connect(&i->gate->pair, i->host, c->port);
-	/* A push over HTTP/2 has been seen to reach its origin damaged. */
+	/*
+	 * libcurl 7.88 on GnuTLS, as git of Debian 12 has it, sends part of an
+	 * upload twice over HTTP/2 when its socket is full.
+	 */
 	i->tls.prefers_http11 = v.action == ACTION_DENY || v.is_git;
 	stream_init(&i->stream, i->gate->base, c->fd, ssl, on_ready, i);
 	i->has_stream = true;

@@ -129,6 +129,9 @@ foreach(module blocks buf deny exchange exchange_budget exchange_ends exchange_s
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
 tapward_unit_test(leaks LINK tapward_inspect_fixture tapward_say)
+tapward_unit_test(exchange_push LINK tapward_inspect_fixture tapward_say)
+target_compile_definitions(test_exchange_push PRIVATE
+	TEST_CORPUS="${PROJECT_SOURCE_DIR}/tests/corpus/pack_look")
 
 tapward_unit_test(stream LINK tapward_inspect)
 tapward_unit_test(roots LINK tapward_ca_make tapward_roots PkgConfig::SSL)

@@ -74,6 +74,12 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(text)
 
+    def handle(self):
+        try:
+            super().handle()
+        except OSError:  # whoever asked has gone
+            pass
+
     do_GET = do_HEAD = do_POST = answer
 
     def log_message(self, format, *args):

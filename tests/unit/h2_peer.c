@@ -118,13 +118,17 @@ on_data(nghttp2_session *session, uint8_t flags, int32_t id,
 	struct h2p *h = arg;
 	struct h2p_stream *s = find(h, id);
 
+	(void)session;
 	(void)flags;
 	for (size_t i = 0; i < len && s->body_len + i < sizeof(s->body) - 1;
 	     i++)
 		s->body[s->body_len + i] = (char)data[i];
 	s->body_sum = h2p_sum(s->body_sum, s->body_len, data, len);
 	s->body_len += len;
-	return h->keeps_window ? 0 : nghttp2_session_consume(session, id, len);
+	s->unconsumed += len;
+	if (!h->keeps_window)
+		h2p_consume(h, s, s->unconsumed);
+	return 0;
 }
 
 static ssize_t
@@ -297,13 +301,37 @@ h2p_interim(struct h2p *h, struct h2p_stream *s, const char *fields)
 	    0);
 }
 
+static void
+resume(struct h2p *h, struct h2p_stream *s)
+{
+	if (s->is_deferred)
+		(void)nghttp2_session_resume_data(h->session, s->id);
+	s->is_deferred = false;
+}
+
+void
+h2p_more(struct h2p *h, struct h2p_stream *s, struct span data)
+{
+	assert_true(s->left == 0 && s->is_open);
+	s->text = (const char *)data.ptr;
+	s->left = data.len;
+	resume(h, s);
+}
+
+void
+h2p_consume(struct h2p *h, struct h2p_stream *s, size_t most)
+{
+	size_t len = s->unconsumed < most ? s->unconsumed : most;
+
+	assert_int_equal(nghttp2_session_consume(h->session, s->id, len), 0);
+	s->unconsumed -= len;
+}
+
 void
 h2p_end(struct h2p *h, struct h2p_stream *s)
 {
 	s->is_open = false;
-	if (s->is_deferred)
-		(void)nghttp2_session_resume_data(h->session, s->id);
-	s->is_deferred = false;
+	resume(h, s);
 }
 
 void

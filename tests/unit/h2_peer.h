@@ -29,6 +29,7 @@ struct h2p_stream {
 	bool is_open;        /* more may come: not ended with them */
 	const char *trailer; /* a name; its value is "done" */
 	bool is_deferred;
+	size_t unconsumed; /* came in while windows were kept */
 };
 
 struct h2p {
@@ -38,7 +39,7 @@ struct h2p {
 	size_t count;
 	bool has_goaway, is_broken;
 	uint32_t goaway;
-	bool keeps_window; /* takes bytes, but says nothing of it */
+	bool keeps_window; /* takes bytes, and says so by h2p_consume() only */
 };
 
 /* Speaks HTTP/2 on p, from its next turn on. Frees by h2p_done(). */
@@ -61,6 +62,10 @@ void h2p_answer(struct h2p *h, struct h2p_stream *s, const char *fields,
     const struct h2p_stream *body);
 /* An interim answer. */
 void h2p_interim(struct h2p *h, struct h2p_stream *s, const char *fields);
+/* More of a body that was left open, once the last is gone; borrowed. */
+void h2p_more(struct h2p *h, struct h2p_stream *s, struct span data);
+/* Gives windows back for at most so many bytes. */
+void h2p_consume(struct h2p *h, struct h2p_stream *s, size_t most);
 /* Ends a body that was left open. */
 void h2p_end(struct h2p *h, struct h2p_stream *s);
 void h2p_reset(struct h2p *h, struct h2p_stream *s, uint32_t error);

@@ -182,6 +182,7 @@ send_h1(struct side *s, const struct side_message *m)
 	uint8_t *body = malloc((size_t)(m->size + m->size / PIECE * 32 + 32));
 
 	assert_non_null(body);
+	s->sends_chunks = m->body == SIDE_STREAM;
 	send_head(s, m);
 	peer_send(s->p, body, write_body(body, m));
 	free(body);
@@ -220,11 +221,35 @@ side_interim(struct side *s, unsigned int status)
 }
 
 void
+side_more(struct side *s, struct span data)
+{
+	uint8_t size[CHUNKED_HEADER_SIZE];
+
+	if (s->is_h2) {
+		h2p_more(s->h2, s->s, data);
+		return;
+	}
+	if (s->sends_chunks)
+		peer_send(s->p, size, chunked_header(data.len, size));
+	peer_send(s->p, data.ptr, data.len);
+	if (s->sends_chunks)
+		peer_say(s->p, "\r\n");
+}
+
+bool
+side_has_more(const struct side *s)
+{
+	if (s->is_h2 && s->s->left > 0)
+		return true;
+	return s->p->out_at < s->p->out_len;
+}
+
+void
 side_end(struct side *s)
 {
 	if (s->is_h2)
 		h2p_end(s->h2, s->s);
-	else
+	else if (s->sends_chunks)
 		peer_say(s->p, "0\r\n\r\n");
 }
 

@@ -30,6 +30,7 @@ struct side {
 	uint64_t body_len, body_sum;
 	bool is_bodyless; /* HTTP/1: the answer to HEAD */
 	/* HTTP/1 */
+	bool sends_chunks;
 	size_t taken; /* bytes of p->in that were looked at */
 	bool is_chunked, has_length;
 	uint64_t length;
@@ -56,6 +57,10 @@ void side_origin(struct side *s, struct fix *f, bool is_h2, size_t k);
 void side_done(struct side *s);
 void side_send(struct side *s, const struct side_message *m);
 void side_interim(struct side *s, unsigned int status);
+/* More of an open body, once the last is gone; borrowed until then. */
+void side_more(struct side *s, struct span data);
+/* Is there still something of the last? */
+bool side_has_more(const struct side *s);
 /* Ends an open body. */
 void side_end(struct side *s);
 /* Resets the stream, or drops the connection. */
