@@ -98,7 +98,7 @@ void
 exchange_connect(struct exchange *x, struct origin *o)
 {
 	x->origin = o != NULL ? o : exchange_find_origin(x);
-	if (x->origin != NULL && origin_address(x->origin)[0] != '\0') {
+	if (x->origin != NULL && origin_is_idle(x->origin)) {
 		origin_adopt(x->origin, x);
 		exchange_open(x);
 		return;

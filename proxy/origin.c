@@ -184,6 +184,12 @@ origin_address(const struct origin *o)
 	return o->address;
 }
 
+bool
+origin_is_idle(const struct origin *o)
+{
+	return o->state == ORIGIN_IDLE;
+}
+
 uint64_t
 origin_idle_ms(const struct origin *o)
 {

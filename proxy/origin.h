@@ -35,8 +35,10 @@ void origin_free(struct origin *o);
 const struct origin_key *origin_key(const struct origin *o);
 /* Under which g->policy_generation it was dialled. */
 uint32_t origin_policy_generation(const struct origin *o);
-/* "192.0.2.1:443", "" until connected. */
+/* "192.0.2.1:443"; "" until connected, and where a proxy hides it. */
 const char *origin_address(const struct origin *o);
+/* Of the pool, and not adopted yet: it is connected. */
+bool origin_is_idle(const struct origin *o);
 /* How long it has been idle in the pool. */
 uint64_t origin_idle_ms(const struct origin *o);
 /*
