@@ -37,7 +37,7 @@ enum message_type {
 	MSG_GATE_SOCKETS = 28,
 
 	/* supervisor -> dialler (message_dialler.h) */
-	MSG_DIALLER_CONFIG = 32,
+	MSG_DIALLER_CONFIG = 32,    /* fds: 0, or the password of the proxy */
 	MSG_DIALLER_DONE = 33,      /* dialler -> supervisor (message_done.h) */
 	MSG_DIALLER_ADDRESSES = 34, /* the host's own, replaced whole */
 	MSG_DIALLER_ATTACH = 36,    /* fds: gate, recorder, policy, [ceiling] */
@@ -56,7 +56,7 @@ enum message_type {
 	MSG_BROKER_ATTACH = 68,     /* fds: gate, recorder, policy, [ceiling] */
 	MSG_BROKER_POLICY = 70,     /* fds: policy, [ceiling] */
 	MSG_BROKER_DETACH = 72,
-	MSG_BROKER_UPSTREAM = 74, /* fds: the host's CA bundle, PEM */
+	MSG_BROKER_UPSTREAM = 74, /* fds: CA bundle, as above */
 	MSG_BROKER_RUN = 78,      /* broker -> supervisor; fds: stdin, stdout */
 	MSG_BROKER_RAN = 79,      /* (message_helper.h) */
 	MSG_BROKER_JOURNAL = 76,  /* fds: its two files, O_RDWR; no body */

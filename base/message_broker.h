@@ -7,8 +7,9 @@
  * its id (MSG_BROKER_DONE). Not ok: the whole new set is dropped and the one
  * before stays in force. ATTACH and POLICY are answered the same way, DETACH
  * and UPSTREAM are not. MSG_BROKER_UPSTREAM comes before the first set: its
- * body is a struct message_dialler_config, of which the resolvers and the
- * limits of resolving count; its descriptor is the host's CA bundle in PEM.
+ * body is a struct message_dialler_config, of which the resolvers, the proxy
+ * and the limits of resolving count; its descriptors are the host's CA bundle
+ * in PEM and, if proxy.has_password, what holds that.
  * MSG_BROKER_JOURNAL comes before it, and has an empty body.
  */
 #ifndef TAPWARD_BASE_MESSAGE_BROKER_H

@@ -116,6 +116,36 @@ take_exception(struct rd *r, struct message_exception *ret)
 		take_range(r, &ret->ranges[i]);
 }
 
+static void
+put_proxy(struct wr *w, const struct message_proxy *m)
+{
+	wr_str16(w, m->host);
+	wr_u16(w, m->port);
+	wr_str16(w, m->user);
+	field_bool_write(w, m->has_password);
+	wr_u16(w, (uint16_t)m->direct_count);
+	for (unsigned int i = 0; i < m->direct_count; i++)
+		wr_str16(w, m->direct[i]);
+}
+
+static void
+take_proxy(struct rd *r, struct message_proxy *ret)
+{
+	const bool has_host = rd_cstr16(r, ret->host, sizeof(ret->host)) > 0;
+	bool has_user;
+
+	ret->port = rd_u16(r);
+	has_user = rd_cstr16(r, ret->user, sizeof(ret->user)) > 0;
+	ret->has_password = field_bool(r);
+	ret->direct_count = field_count(r, DIALLER_DIRECT_MAX);
+	for (unsigned int i = 0; i < ret->direct_count; i++)
+		if (rd_cstr16(r, ret->direct[i], sizeof(ret->direct[i])) == 0)
+			rd_fail(r);
+	if (has_host != (ret->port != 0) || (has_user && !has_host) ||
+	    (ret->has_password && !has_user))
+		rd_fail(r);
+}
+
 void
 message_dialler_config_encode(struct wr *w,
     const struct message_dialler_config *m)
@@ -132,6 +162,7 @@ message_dialler_config_encode(struct wr *w,
 	wr_u16(w, (uint16_t)m->exception_count);
 	for (unsigned int i = 0; i < m->exception_count; i++)
 		put_exception(w, &m->exceptions[i]);
+	put_proxy(w, &m->proxy);
 }
 
 int
@@ -151,6 +182,7 @@ message_dialler_config_decode(struct rd *r, struct message_dialler_config *ret)
 	ret->exception_count = field_count(r, DIALLER_EXCEPTIONS_MAX);
 	for (unsigned int i = 0; i < ret->exception_count; i++)
 		take_exception(r, &ret->exceptions[i]);
+	take_proxy(r, &ret->proxy);
 	return field_result(r);
 }
 

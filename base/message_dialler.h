@@ -20,6 +20,10 @@
 #define DIALLER_EXCEPTION_HOSTS_MAX 32
 #define DIALLER_EXCEPTION_RANGES_MAX 32
 #define DIALLER_ADDRESSES_MAX 1024
+#define DIALLER_DIRECT_MAX 64
+/* What the user of a proxy may be called, and its password be, in bytes. */
+#define DIALLER_PROXY_USER_SIZE 129
+#define DIALLER_PROXY_PASSWORD_MAX 512
 /* A pattern is at most a host name with "**." before it. */
 #define DIALLER_PATTERN_SIZE (HOST_NAME_SIZE + 3)
 
@@ -48,6 +52,21 @@ struct message_exception {
 	struct message_range ranges[DIALLER_EXCEPTION_RANGES_MAX];
 };
 
+/*
+ * The forward proxy by which origins are reached: plain HTTP/1.1, CONNECT. Its
+ * password is what a descriptor beside the message holds.
+ */
+struct message_proxy {
+	char
+	    host[HOST_NAME_SIZE]; /* a canonical name or an address; "": none */
+	uint16_t port;
+	char user[DIALLER_PROXY_USER_SIZE]; /* "": it wants none */
+	bool has_password; /* false beside a user: it could not be opened */
+	/* Patterns of names that are dialled without it. */
+	unsigned int direct_count;
+	char direct[DIALLER_DIRECT_MAX][DIALLER_PATTERN_SIZE];
+};
+
 /* Limits and times; 0 is not a value: the supervisor fills each in. */
 struct message_dialler_limits {
 	uint32_t resolve_timeout_ms; /* one name, all tries */
@@ -61,7 +80,8 @@ struct message_dialler_limits {
 
 /*
  * MSG_DIALLER_CONFIG, about 600 KiB in memory: keep it on the heap. Its
- * encoded form must fit MESSAGE_LARGE_BYTES; the writer fails otherwise.
+ * encoded form must fit MESSAGE_LARGE_BYTES; the writer fails otherwise. A
+ * descriptor comes along if proxy.has_password: what holds it.
  */
 struct message_dialler_config {
 	struct message_dialler_limits limits;
@@ -72,6 +92,7 @@ struct message_dialler_config {
 	struct message_range own_ranges[DIALLER_OWN_RANGES_MAX];
 	unsigned int exception_count;
 	struct message_exception exceptions[DIALLER_EXCEPTIONS_MAX];
+	struct message_proxy proxy;
 };
 
 /* MSG_DIALLER_ADDRESSES: every address of the host, replaced whole. */

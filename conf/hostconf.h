@@ -70,6 +70,9 @@ struct hostconf {
 	struct message_resolver resolvers[DIALLER_RESOLVERS_MAX];
 	char ca_file[HOSTCONF_PATH_SIZE];
 	bool passthrough_ech;
+	/* host "": none; has_password is the supervisor's to fill in */
+	struct message_proxy proxy;
+	char proxy_password[HOSTCONF_PATH_SIZE]; /* "file:/PATH"; "": none */
 	/* [address NAME] */
 	struct hostconf_address *addresses;
 	size_t address_count;

@@ -14,8 +14,8 @@
 #define RANGE_BITS_MIN_IPV4 8
 #define RANGE_BITS_MIN_IPV6 7
 
-static struct message_address
-to_message(const struct address *a)
+struct message_address
+hostconf_address(const struct address *a)
 {
 	struct message_address m = { .family = (uint8_t)a->family };
 
@@ -23,10 +23,9 @@ to_message(const struct address *a)
 	return m;
 }
 
-/* ADDRESS, ADDRESS:PORT or [IPV6]:PORT. */
-static bool
-parse_endpoint(struct span v, uint16_t default_port, struct address *ret,
-    uint16_t *ret_port)
+bool
+hostconf_parse_endpoint(struct span v, uint16_t default_port,
+    struct address *ret, uint16_t *ret_port)
 {
 	struct span host = v;
 	const uint8_t *colon;
@@ -55,10 +54,10 @@ hostconf_take_metrics(struct hostconf_parse *p, struct span v)
 {
 	struct address a;
 
-	if (!parse_endpoint(v, 0, &a, &p->c->metrics_port) ||
+	if (!hostconf_parse_endpoint(v, 0, &a, &p->c->metrics_port) ||
 	    p->c->metrics_port == 0)
 		return "write ADDRESS:PORT, as 127.0.0.1:9464";
-	p->c->metrics_address = to_message(&a);
+	p->c->metrics_address = hostconf_address(&a);
 	p->c->has_metrics = true;
 	return NULL;
 }
@@ -98,23 +97,6 @@ hostconf_take_gateway(struct hostconf_parse *p, struct span v)
 	return NULL;
 }
 
-const char *
-hostconf_take_resolver(struct hostconf_parse *p, struct span v)
-{
-	struct message_resolver *r;
-	struct address a;
-	uint16_t port;
-
-	if (!parse_endpoint(v, 53, &a, &port))
-		return "write ADDRESS, ADDRESS:PORT or [IPV6]:PORT";
-	if (p->c->resolver_count >= DIALLER_RESOLVERS_MAX)
-		return "more than 8 resolvers";
-	r = &p->c->resolvers[p->c->resolver_count++];
-	r->address = to_message(&a);
-	r->port = port;
-	return NULL;
-}
-
 /* --- [address NAME] ------------------------------------------------------ */
 
 static struct hostconf_address *
@@ -150,10 +132,9 @@ hostconf_open_address(struct hostconf_parse *p, const char *name)
 }
 
 const char *
-hostconf_take_ahost(struct hostconf_parse *p, struct span v)
+hostconf_parse_pattern(struct span v, char ret[DIALLER_PATTERN_SIZE])
 {
 	static const char *const stars[PATTERN_KINDS] = { "", "*.", "**." };
-	struct message_exception *x = &present(p)->exception;
 	struct host_pattern pattern;
 	const char *fault = host_pattern_parse(v, &pattern);
 
@@ -161,10 +142,23 @@ hostconf_take_ahost(struct hostconf_parse *p, struct span v)
 		return fault;
 	if (pattern.kind != PATTERN_EXACT && strchr(pattern.name, '.') == NULL)
 		return "a wildcard on a whole top-level domain";
+	(void)snprintf(ret, DIALLER_PATTERN_SIZE, "%s%s", stars[pattern.kind],
+	    pattern.name);
+	return NULL;
+}
+
+const char *
+hostconf_take_ahost(struct hostconf_parse *p, struct span v)
+{
+	struct message_exception *x = &present(p)->exception;
+	char pattern[DIALLER_PATTERN_SIZE];
+	const char *fault = hostconf_parse_pattern(v, pattern);
+
+	if (fault != NULL)
+		return fault;
 	if (x->host_count >= DIALLER_EXCEPTION_HOSTS_MAX)
 		return "too many hosts in one section: write a second one";
-	(void)snprintf(x->hosts[x->host_count++], DIALLER_PATTERN_SIZE, "%s%s",
-	    stars[pattern.kind], pattern.name);
+	memcpy(x->hosts[x->host_count++], pattern, sizeof(pattern));
 	return NULL;
 }
 
@@ -200,7 +194,7 @@ hostconf_take_range(struct hostconf_parse *p, struct span v)
 	if (x->range_count >= DIALLER_EXCEPTION_RANGES_MAX)
 		return "too many ranges in one section: write a second one";
 	r = &x->ranges[x->range_count++];
-	r->address = to_message(&prefix.address);
+	r->address = hostconf_address(&prefix.address);
 	r->bits = prefix.length;
 	return NULL;
 }

@@ -1,13 +1,14 @@
 /*
  * Between the files of the host configuration's parser: hostconf.c knows
  * sections and keys, hostconf_credential.c those of [credential NAME],
- * hostconf_network.c addresses.
+ * hostconf_network.c addresses, hostconf_upstream.c the way to origins.
  */
 #ifndef TAPWARD_CONF_HOSTCONF_PARSE_H
 #define TAPWARD_CONF_HOSTCONF_PARSE_H
 
 #include "conf/hostconf.h"
 #include "conf/vec.h"
+#include "wire/address.h"
 
 enum hostconf_section {
 	HOSTCONF_NONE,
@@ -35,6 +36,7 @@ struct hostconf_parse {
 	uint64_t seen;     /* keys of this section, a bit each row */
 	unsigned int opened[HOSTCONF_SECTIONS]; /* line of each, 0: not yet */
 	unsigned int guest_line;
+	unsigned int proxy_line; /* of the last key about the proxy */
 	bool has_ceiling_policy; /* the key was there */
 };
 
@@ -52,12 +54,24 @@ int hostconf_open_credential(struct hostconf_parse *p, const char *name);
 int hostconf_finish_credential(struct hostconf_parse *p);
 
 /* hostconf_network.c */
-hostconf_take hostconf_take_guest, hostconf_take_gateway,
-    hostconf_take_resolver, hostconf_take_ahost, hostconf_take_range,
-    hostconf_take_metrics;
+hostconf_take hostconf_take_guest, hostconf_take_gateway, hostconf_take_ahost,
+    hostconf_take_range, hostconf_take_metrics;
+/* ADDRESS, ADDRESS:PORT or [IPV6]:PORT. */
+bool hostconf_parse_endpoint(struct span v, uint16_t default_port,
+    struct address *ret, uint16_t *ret_port);
+struct message_address hostconf_address(const struct address *a);
+/* NULL and a pattern as dialler_pattern_matches() has it, or what is wrong. */
+const char *hostconf_parse_pattern(struct span v,
+    char ret[DIALLER_PATTERN_SIZE]);
 int hostconf_open_address(struct hostconf_parse *p, const char *name);
 int hostconf_finish_address(struct hostconf_parse *p);
 int hostconf_finish_network(struct hostconf_parse *p);
+
+/* hostconf_upstream.c */
+hostconf_take hostconf_take_resolver, hostconf_take_proxy,
+    hostconf_take_proxy_user, hostconf_take_proxy_password,
+    hostconf_take_no_proxy;
+int hostconf_finish_upstream(struct hostconf_parse *p);
 
 /* Copies v with its NUL; false when it does not fit size bytes. */
 bool hostconf_copy(char *buf, size_t size, struct span v);

@@ -336,11 +336,14 @@ on_upstream(struct chan *c, struct chan_msg *msg, void *arg)
 	    m == NULL ? -ENOMEM : message_dialler_config_decode(&msg->body, m);
 
 	(void)c;
+	if (rc == 0 && msg->fd_count != (m->proxy.has_password ? 2 : 1))
+		rc = -EPROTO;
 	if (rc != 0) {
 		free(m);
 		return rc;
 	}
-	rc = fetcher_configure(b->fetcher, m, msg->fds[0]);
+	rc = fetcher_configure(b->fetcher, m, msg->fds[0],
+	    msg->fd_count == 2 ? msg->fds[1] : -1);
 	/* Without it no value is minted, which whoever asks is told. */
 	if (rc != 0)
 		log_err(AREA, "upstream: %s", strerror(-rc));
@@ -380,7 +383,7 @@ const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
 	{ MSG_BROKER_RAN, MESSAGE_SMALL_BYTES, 0, 0, helper_on_ran },
 	{ MSG_BROKER_JOURNAL, MESSAGE_SMALL_BYTES, JOURNAL_FILES, JOURNAL_FILES,
 	    on_journal },
-	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 1, 1, on_upstream },
+	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 1, 2, on_upstream },
 	{ MSG_BROKER_CREDENTIAL, MESSAGE_LARGE_BYTES, 0,
 	    BROKER_CREDENTIAL_FDS_MAX, on_credential },
 	{ MSG_BROKER_CONFIGURED, MESSAGE_SMALL_BYTES, 0, 0, on_configured },

@@ -12,8 +12,8 @@
 #include "base/ascii.h"
 #include "base/fd.h"
 #include "base/message.h"
+#include "base/source.h"
 #include "conf/glob.h"
-#include "credential-broker/source.h"
 #include "wire/host.h"
 #include "wire/path.h"
 

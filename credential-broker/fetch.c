@@ -88,7 +88,7 @@ tell_addresses(struct fetch *t, const struct address *addresses,
 	char line[FETCH_HOST_SIZE + 16 + 8 * (ADDRESS_TEXT_SIZE + 3)];
 	struct wr w = wr_init(line, sizeof(line));
 
-	wr_fmt(&w, "%s:%u:", t->host, (unsigned int)t->port);
+	wr_fmt(&w, "%s:%u:", t->way_host, (unsigned int)t->way_port);
 	for (unsigned int i = 0; i < count && i < 8; i++) {
 		char text[ADDRESS_TEXT_SIZE];
 
@@ -157,11 +157,8 @@ set_options(struct fetch *t, bool is_https)
 	if (rc == CURLE_OK)
 		rc = curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR,
 		    is_https ? "https" : "http");
-	/* The environment names no proxy for us. */
 	if (rc == CURLE_OK)
-		rc = curl_easy_setopt(e, CURLOPT_PROXY, "");
-	if (rc == CURLE_OK)
-		rc = curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+		rc = fetch_proxy_set(t);
 	if (rc == CURLE_OK)
 		rc = curl_easy_setopt(e, CURLOPT_CAINFO, NULL);
 	if (rc == CURLE_OK)
@@ -283,13 +280,13 @@ find_addresses(struct fetch *t)
 	struct dialler_cached known;
 	struct address literal;
 
-	if (strcmp(t->host, "localhost") == 0)
+	if (strcmp(t->way_host, "localhost") == 0)
 		literal = address_from_ipv4(0x7f000001);
-	else if (!address_parse(span_of(t->host), &literal)) {
-		if (!dialler_resolver_known(t->fetcher->resolver, t->host,
+	else if (!fetch_is_literal(t->way_host, &literal)) {
+		if (!dialler_resolver_known(t->fetcher->resolver, t->way_host,
 			&known)) {
 			t->lookup = dialler_resolver_ask(t->fetcher->resolver,
-			    t->host, on_resolved, t);
+			    t->way_host, on_resolved, t);
 			return t->lookup == NULL ? MINT_BUSY : MINT_OK;
 		}
 		if (known.count == 0)
@@ -377,6 +374,7 @@ fetcher_free(struct fetcher *f)
 	}
 	fetch_loop_free(f);
 	dialler_resolver_free(f->resolver);
+	secret_done(&f->proxy_password);
 	free(f->config);
 	free(f->ca);
 	free(f);
@@ -384,7 +382,7 @@ fetcher_free(struct fetcher *f)
 
 int
 fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
-    int ca_fd)
+    int ca_fd, int password_fd)
 {
 	struct message_dialler_config *before = f->config;
 	char *ca = NULL;
@@ -404,5 +402,5 @@ fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
 	f->config = config;
 	rc = dialler_resolver_configure(f->resolver, config);
 	free(before);
-	return rc;
+	return rc != 0 ? rc : fetch_proxy_load(f, password_fd);
 }

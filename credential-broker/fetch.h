@@ -1,9 +1,9 @@
 /*
  * One strict HTTPS question to an issuer: TLS 1.2 or later against the host's
- * CA bundle, names by the host's resolvers, no redirect followed, no proxy, no
- * cookie, no file or variable read, an answer of a bounded size and of the
- * type that was asked for, all within a time. What is sent and what comes is
- * in memory that is wiped.
+ * CA bundle, names by the host's resolvers, no redirect followed, no proxy but
+ * the host's, no cookie, no file or variable read, an answer of a bounded size
+ * and of the type that was asked for, all within a time. What is sent and what
+ * comes is in memory that is wiped.
  */
 #ifndef TAPWARD_CREDENTIAL_BROKER_FETCH_H
 #define TAPWARD_CREDENTIAL_BROKER_FETCH_H
@@ -58,12 +58,13 @@ int fetcher_new(struct event_base *base, struct fetcher **ret);
 /* Flights are forgotten, not told. NULL is fine. */
 void fetcher_free(struct fetcher *f);
 /*
- * Takes config (heap) and reads the CA bundle, borrowed; whoever waits for an
+ * Takes config (heap) and reads the CA bundle and the proxy's password (-1:
+ * none), both borrowed; whoever waits for an
  * answer is told that there is none. Before the first time every question
  * fails. 0 or -errno.
  */
 int fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
-    int ca_fd);
+    int ca_fd, int password_fd);
 
 /*
  * NULL, and *ret_fault, when it cannot begin; else done is called later, from

@@ -31,6 +31,7 @@ struct fetcher {
 	struct message_dialler_config *config;
 	char *ca; /* PEM */
 	size_t ca_len;
+	struct secret proxy_password; /* with a NUL; empty: there is none */
 	unsigned int circuit_count;
 	struct circuit circuits[CIRCUITS_MAX];
 	LIST_HEAD(fetches, fetch) fetches;
@@ -44,6 +45,9 @@ struct fetch {
 	struct circuit *circuit; /* NULL: there is no room for one */
 	char host[FETCH_HOST_SIZE];
 	uint16_t port;
+	/* What is connected to: the same, or the proxy. */
+	char way_host[FETCH_HOST_SIZE];
+	uint16_t way_port;
 	CURL *easy;
 	bool is_running; /* in multi */
 	struct dialler_lookup *lookup;
@@ -87,6 +91,20 @@ size_t fetch_on_header(char *ptr, size_t size, size_t count, void *arg);
 bool fetch_has_wanted_type(const struct fetch *t);
 enum mint_fault fetch_fault_of_code(const struct fetch *t, CURLcode code);
 enum mint_fault fetch_fault_of_status(const struct fetch *t, long status);
+
+/* fetch_proxy.c */
+/*
+ * Takes the password of f->config's proxy over; fd may be -1. 0 or -errno:
+ * what would go by the proxy then fails.
+ */
+int fetch_proxy_load(struct fetcher *f, int fd);
+/*
+ * Finds t's way, and tells t->easy if it is the proxy (a tunnel, whatever the
+ * scheme). Addresses as such and localhost have none but the direct one.
+ */
+CURLcode fetch_proxy_set(struct fetch *t);
+/* An address, in brackets or not. */
+bool fetch_is_literal(const char *host, struct address *ret);
 
 /* fetch.c: libcurl is through with it. */
 void fetch_finished(struct fetch *t, CURLcode code);

@@ -121,6 +121,7 @@ make_dialler(struct config *c, struct err *err)
 	d->limits = hostconf_dialler_limits(h);
 	d->resolver_count = h->resolver_count;
 	memcpy(d->resolvers, h->resolvers, sizeof(d->resolvers));
+	d->proxy = h->proxy;
 	d->own_ranges[d->own_range_count++] =
 	    range_of(h->gateway_ip, h->prefix_len);
 	d->own_ranges[d->own_range_count++] =

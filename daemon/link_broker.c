@@ -201,16 +201,18 @@ link_broker_upstream(struct supervisor *sv)
 {
 	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
 	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
-	AUTO_CLOSE int fd =
+	AUTO_CLOSE int ca =
 	    open(sv->config->host->ca_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
-	int rc = fd == -1 ? -errno : -ENOMEM;
+	int rc = ca == -1 ? -errno : -ENOMEM;
 
-	if (m != NULL && buf != NULL && fd != -1) {
-		link_dialler_message(sv, m);
+	if (m != NULL && buf != NULL && ca != -1) {
+		int fds[2] = { ca, link_dialler_message(sv, m) };
+
 		message_dialler_config_encode(&w, m);
-		rc = service_tell(broker_of(sv), MSG_BROKER_UPSTREAM, &w, &fd,
-		    1);
+		rc = service_tell(broker_of(sv), MSG_BROKER_UPSTREAM, &w, fds,
+		    fds[1] == -1 ? 1 : 2);
+		fd_close(&fds[1]);
 	}
 	if (rc != 0 && rc != -EAGAIN)
 		log_err("broker", "upstream: %s", strerror(-rc));

@@ -83,14 +83,27 @@ on_configured(void *arg, int rc, const struct answer *a)
 		log_err("dialler", "configuration refused: %s", a->text);
 }
 
-void
+int
 link_dialler_message(const struct supervisor *sv,
     struct message_dialler_config *ret)
 {
+	const char *source = sv->config->host->proxy_password;
+	int fd = -1, rc;
+
 	*ret = *sv->config->dialler;
 	if (ret->resolver_count == 0)
 		ret->resolver_count =
 		    host_watch_resolvers(ret->resolvers, DIALLER_RESOLVERS_MAX);
+	if (source[0] == '\0')
+		return -1;
+	rc = config_open_source(source, &fd);
+	ret->proxy.has_password = rc == 0;
+	if (rc != 0)
+		log_err("dialler",
+		    "proxy-password = %s: %s; nothing goes by the proxy until "
+		    "it is there and tapwardd reloaded",
+		    source, strerror(-rc));
+	return fd;
 }
 
 void
@@ -102,10 +115,12 @@ link_dialler_configure(struct supervisor *sv)
 	int rc = -ENOMEM;
 
 	if (m != NULL && buf != NULL) {
-		link_dialler_message(sv, m);
+		int fd = link_dialler_message(sv, m);
+
 		message_dialler_config_encode(&w, m);
-		rc = service_ask(dialler_of(sv), MSG_DIALLER_CONFIG, &w, NULL,
-		    0, (struct asker){ on_configured, sv });
+		rc = service_ask(dialler_of(sv), MSG_DIALLER_CONFIG, &w, &fd,
+		    fd == -1 ? 0 : 1, (struct asker){ on_configured, sv });
+		fd_close(&fd);
 	}
 	if (rc != 0 && rc != -EAGAIN)
 		log_err("dialler", "configuration: %s", strerror(-rc));
@@ -149,6 +164,7 @@ const struct service_spec link_dialler_spec = {
 	.program = "tapward-dialler",
 	.uid = UID_DIALLER,
 	.outlives_us = true,
+	.keeps_secrets = true,
 	.rules = rules,
 	.rule_count = sizeof(rules) / sizeof(rules[0]),
 	.on_up = on_up,

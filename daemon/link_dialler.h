@@ -21,8 +21,12 @@ void link_dialler_detach(const struct sandbox *s);
 /* What the host's configuration and resolv.conf say, and its addresses. */
 void link_dialler_configure(struct supervisor *sv);
 void link_dialler_addresses(struct supervisor *sv);
-/* What the first of these sends, for the broker, who resolves names too. */
-void link_dialler_message(const struct supervisor *sv,
+/*
+ * What the first of these sends, for the broker, who resolves names too, and
+ * goes by the same proxy. Returns what holds the proxy's password, which is
+ * the caller's, or -1.
+ */
+int link_dialler_message(const struct supervisor *sv,
     struct message_dialler_config *ret);
 
 #endif

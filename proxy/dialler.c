@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_done.h"
+#include "proxy/dialler_proxy.h"
 #include "proxy/dialler_sandbox.h"
 
 #define AREA "dialler"
@@ -46,6 +47,7 @@ dialler_free(struct dialler *d)
 		dialler_sandbox_free(s);
 	}
 	dialler_resolver_free(d->resolver);
+	secret_done(&d->proxy_login);
 	free(d->config);
 	free(d->addresses);
 	free(d);
@@ -70,6 +72,18 @@ done(struct chan *c, uint32_t id, int rc, const char *step)
 	return 0;
 }
 
+/* Without its login nothing goes by the proxy, and nothing round it. */
+static int
+take_login(struct dialler *d, struct chan_msg *msg)
+{
+	const struct message_proxy *p = &d->config->proxy;
+	const int rc = dialler_proxy_login(p,
+	    p->has_password ? msg->fds[0] : -1, &d->proxy_login);
+
+	d->is_proxy_usable = rc == 0;
+	return rc;
+}
+
 static int
 on_config(struct chan *c, struct chan_msg *msg, void *arg)
 {
@@ -80,6 +94,8 @@ on_config(struct chan *c, struct chan_msg *msg, void *arg)
 	if (config == NULL)
 		return done(c, msg->id, -ENOMEM, "configuration");
 	rc = message_dialler_config_decode(&msg->body, config);
+	if (rc == 0 && msg->fd_count != (config->proxy.has_password ? 1 : 0))
+		rc = -EPROTO;
 	if (rc != 0) {
 		free(config);
 		return rc;
@@ -88,9 +104,13 @@ on_config(struct chan *c, struct chan_msg *msg, void *arg)
 	rc = dialler_resolver_configure(d->resolver, config);
 	free(d->config);
 	d->config = config;
-	log_info(AREA, "configured resolvers=%u exceptions=%u",
-	    config->resolver_count, config->exception_count);
-	return done(c, msg->id, rc, "resolvers");
+	d->config_serial++;
+	log_info(AREA, "configured resolvers=%u exceptions=%u proxy=%s",
+	    config->resolver_count, config->exception_count,
+	    config->proxy.host[0] != '\0' ? "yes" : "no");
+	if (rc != 0)
+		return done(c, msg->id, rc, "resolvers");
+	return done(c, msg->id, take_login(d, msg), "proxy-password");
 }
 
 static int
@@ -183,7 +203,7 @@ on_detach(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 const struct chan_rule dialler_rules[DIALLER_RULE_COUNT] = {
-	{ MSG_DIALLER_CONFIG, MESSAGE_LARGE_BYTES, 0, 0, on_config },
+	{ MSG_DIALLER_CONFIG, MESSAGE_LARGE_BYTES, 0, 1, on_config },
 	{ MSG_DIALLER_ADDRESSES, MESSAGE_LARGE_BYTES, 0, 0, on_addresses },
 	{ MSG_DIALLER_ATTACH, MESSAGE_SMALL_BYTES, 3, 4, on_attach },
 	{ MSG_DIALLER_POLICY, MESSAGE_SMALL_BYTES, 1, 2, on_policy },

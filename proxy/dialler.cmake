@@ -3,20 +3,22 @@
 
 tapward_library(tapward_resolver_lib
 	SOURCES
+		dialler_address.c
 		dialler_answer.c
 		dialler_ares.c
 		dialler_cache.c
+		dialler_proxy.c
 		dialler_resolve.c
 	LINK tapward_conf tapward_wire tapward_base PkgConfig::EVENT
-		PkgConfig::CARES)
+		PkgConfig::CARES PkgConfig::CRYPTO)
 
 tapward_library(tapward_dialler_lib
 	SOURCES
 		dialler.c
-		dialler_address.c
 		dialler_connect.c
 		dialler_dial.c
 		dialler_sandbox.c
+		dialler_tunnel.c
 	LINK tapward_resolver_lib tapward_conf tapward_wire tapward_base
 		PkgConfig::EVENT)
 
@@ -31,6 +33,8 @@ tapward_library(tapward_test_nameserver
 tapward_unit_test(dialler
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_bounds
+	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
+tapward_unit_test(dialler_proxy
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_address LINK tapward_dialler_lib)
 tapward_unit_test(dialler_cache LINK tapward_dialler_lib)

@@ -3,7 +3,8 @@
  * sandboxes. It is asked (sandbox, host, port) by gates, which it does not
  * trust: it judges them again by the sandbox's policy, only then resolves,
  * classifies every address, connects to exactly those, and hands back the
- * descriptor. It never sees a byte of a guest or of an origin.
+ * descriptor. It never sees a byte of a guest or of an origin: of a forward
+ * proxy it reads the answer to CONNECT, and no further.
  *
  * Nothing is dialled before the supervisor has sent both MSG_DIALLER_CONFIG
  * and MSG_DIALLER_ADDRESSES.
@@ -17,6 +18,7 @@
 
 #include "base/channel.h"
 #include "base/message_dialler.h"
+#include "base/secret.h"
 #include "proxy/dialler_address.h"
 #include "proxy/dialler_resolve.h"
 
@@ -27,8 +29,12 @@ struct dialler {
 	struct event_base *base;
 	struct dialler_resolver *resolver;
 	struct message_dialler_config *config;       /* NULL until it came */
+	unsigned int config_serial;                  /* another one each time */
 	struct message_dialler_addresses *addresses; /* NULL until they came */
 	bool has_ipv6;
+	struct secret proxy_login; /* value of Proxy-Authorization */
+	bool is_proxy_usable;      /* false: its login is missing */
+	unsigned int told_serial;  /* config_serial at the last 407 */
 	LIST_HEAD(dialler_sandboxes, dialler_sandbox) sandboxes;
 };
 

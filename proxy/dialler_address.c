@@ -94,6 +94,17 @@ is_resolver(const struct message_dialler_config *c, const struct address *a)
 	return false;
 }
 
+/* One that is written as a name is known when it is looked up, by its name. */
+static bool
+is_proxy(const struct message_dialler_config *c, const struct address *a)
+{
+	struct address proxy;
+
+	return c->proxy.host[0] != '\0' &&
+	    address_parse(span_of(c->proxy.host), &proxy) &&
+	    address_equals(&proxy, a);
+}
+
 static bool
 is_guest_range(const struct message_dialler_config *c, const struct address *a)
 {
@@ -134,6 +145,15 @@ names_host(const struct message_exception *e, const char *host)
 	return false;
 }
 
+bool
+dialler_address_names(const struct message_dialler_config *c, const char *host)
+{
+	for (unsigned int i = 0; i < c->exception_count; i++)
+		if (names_host(&c->exceptions[i], host))
+			return true;
+	return false;
+}
+
 static bool
 excepts(const struct message_exception *e, const struct address *a,
     bool wants_single)
@@ -166,6 +186,8 @@ dialler_address_refusal(const struct dialler_host *h, const char *host,
 
 	if (is_resolver(h->config, a))
 		return "resolver";
+	if (is_proxy(h->config, a))
+		return "proxy";
 	if (is_guest_range(h->config, a))
 		return "guest-range";
 	if (class == ADDRESS_GLOBAL && !own)

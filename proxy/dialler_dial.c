@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "conf/verdict.h"
+#include "proxy/dialler_proxy.h"
 #include "wire/host.h"
 
 #define AREA "dialler"
@@ -106,7 +107,9 @@ answer(const struct dialler_dial *dial, const struct verdict *v,
 		.resolve_us = us_between(dial->begun_us, resolved_us),
 		.connect_us = us_between(resolved_us, now_us) };
 
-	(void)snprintf(m.address, sizeof(m.address), "%s", address);
+	/* No gate learns that there is a proxy, or where. */
+	if (!dial->goes_by_proxy)
+		(void)snprintf(m.address, sizeof(m.address), "%s", address);
 	message_dialed_encode(&w, &m);
 	/* A gate that is gone, or does not read, loses its channel. */
 	(void)chan_send(dial->sandbox->gate, MSG_DIALED, dial->id, &w, &e->fd,
@@ -118,6 +121,7 @@ dial_free(struct dialler_dial *dial)
 {
 	dialler_lookup_cancel(dial->lookup);
 	dialler_connect_cancel(dial->connect);
+	dialler_tunnel_cancel(dial->tunnel);
 	LIST_REMOVE(dial, link);
 	dial->sandbox->dial_count--;
 	free(dial);
@@ -136,7 +140,8 @@ finish(struct dialler_dial *dial, const struct ending *e)
 	/* Refused by now, whatever came of it on the way. */
 	if (v.action != ACTION_ALLOW)
 		ending.reason = v.reason;
-	print_address(e->address, dial->asked.port, address);
+	print_address(e->address,
+	    dial->goes_by_proxy ? dial->proxy_port : dial->asked.port, address);
 	write_down(dial, &v, &ending, address, now_us);
 	if (e->wants_answer)
 		answer(dial, &v, &ending, address, now_us);
@@ -163,6 +168,95 @@ reason_of(int err)
 	if (err == ETIMEDOUT)
 		return REASON_TIMEOUT;
 	return REASON_ORIGIN_UNREACHABLE;
+}
+
+/* Statuses of a gateway whose origin does not answer in time. */
+static bool
+is_late(enum dialler_tunnel_end end, unsigned int status)
+{
+	return end == DIALLER_TUNNEL_LATE ||
+	    (end == DIALLER_TUNNEL_REFUSED && status == 504);
+}
+
+/* Once for each login: it is for the host to mend, and guests could repeat it.
+ */
+static void
+note_login_refused(struct dialler *d)
+{
+	if (d->told_serial == d->config_serial)
+		return;
+	d->told_serial = d->config_serial;
+	log_err(AREA,
+	    "the proxy refuses us (407): proxy-user or proxy-password is "
+	    "wrong");
+}
+
+static void
+on_tunneled(int fd, enum dialler_tunnel_end end, unsigned int status, void *arg)
+{
+	struct dialler_dial *dial = arg;
+	struct dialler *d = dial->sandbox->dialler;
+	char word[DIALLER_PROXY_WORD_SIZE];
+	struct ending e = { .fd = fd,
+		.address = &dial->proxy,
+		.detail = word,
+		.wants_answer = true };
+
+	dial->tunnel = NULL;
+	dialler_proxy_word(end, status, word);
+	if (end != DIALLER_TUNNEL_OPEN)
+		e.reason = is_late(end, status) ? REASON_TIMEOUT
+						: REASON_ORIGIN_UNREACHABLE;
+	if (end == DIALLER_TUNNEL_REFUSED && status == 407)
+		note_login_refused(d);
+	finish(dial, &e);
+}
+
+/* Takes fd. */
+static void
+tunnel_through(struct dialler_dial *dial, int fd)
+{
+	const struct dialler *d = dial->sandbox->dialler;
+	const uint64_t now_ms = clock_mono_ms();
+	const struct dialler_tunnel_ask ask = {
+		.fd = fd,
+		.host = dial->asked.host,
+		.port = dial->asked.port,
+		.login = secret_span(&d->proxy_login),
+		.may_speak_first = dial->asked.scheme == SCHEME_TCP,
+		.timeout_ms = dial->until_mono_ms > now_ms
+		    ? (uint32_t)(dial->until_mono_ms - now_ms)
+		    : 1,
+		.done = on_tunneled,
+		.arg = dial,
+	};
+
+	dial->tunnel = dialler_tunnel_start(d->base, &ask);
+	if (dial->tunnel == NULL)
+		refuse(dial, REASON_ORIGIN_UNREACHABLE, &dial->proxy,
+		    "proxy-ENOMEM");
+}
+
+static void
+on_proxy_connected(int fd, int err, const struct address *a, void *arg)
+{
+	struct dialler_dial *dial = arg;
+	AUTO_CLOSE int proxy = fd;
+
+	dial->connect = NULL;
+	dial->proxy = *a;
+	if (fd == -1) {
+		char word[DIALLER_PROXY_WORD_SIZE];
+
+		(void)snprintf(word, sizeof(word), "proxy-%s",
+		    strerrorname_np(err));
+		refuse(dial, reason_of(err), &dial->proxy, word);
+	} else if (dial->config_serial != dial->sandbox->dialler->config_serial)
+		/* The login that we have now may be for another one. */
+		refuse(dial, REASON_ORIGIN_UNREACHABLE, &dial->proxy,
+		    "proxy-changed");
+	else
+		tunnel_through(dial, steal_fd(&proxy));
 }
 
 static void
@@ -204,6 +298,7 @@ refuse_addresses(struct dialler_dial *dial, const struct address *addresses,
 	return false;
 }
 
+/* To what was classified, or to the proxy, which the host names. */
 static void
 connect_to(struct dialler_dial *dial, const struct address *addresses,
     unsigned int count)
@@ -216,17 +311,30 @@ connect_to(struct dialler_dial *dial, const struct address *addresses,
 		.arg = dial };
 
 	dial->resolved_us = clock_mono_us();
-	if (count == 0) {
-		refuse(dial, REASON_RESOLVE_FAILED, NULL, "");
-		return;
+	if (dial->goes_by_proxy) {
+		ask.port = dial->proxy_port;
+		ask.done = on_proxy_connected;
 	}
-	if (refuse_addresses(dial, addresses, count))
-		return;
 	ask.count = dialler_connect_order(addresses, count, d->has_ipv6, tries);
 	ask.timeout_ms = d->config->limits.connect_timeout_ms;
+	dial->until_mono_ms = clock_mono_ms() + ask.timeout_ms;
 	dial->connect = dialler_connect_start(d->base, &ask);
 	if (dial->connect == NULL)
 		refuse(dial, REASON_ORIGIN_UNREACHABLE, NULL, "ENOMEM");
+}
+
+static void
+go_on(struct dialler_dial *dial, const struct address *addresses,
+    unsigned int count)
+{
+	if (count > 0 &&
+	    (dial->goes_by_proxy || !refuse_addresses(dial, addresses, count)))
+		connect_to(dial, addresses, count);
+	else if (count == 0 && dial->goes_by_proxy)
+		refuse(dial, REASON_ORIGIN_UNREACHABLE, NULL,
+		    "proxy-unresolved");
+	else if (count == 0)
+		refuse(dial, REASON_RESOLVE_FAILED, NULL, "");
 }
 
 static void
@@ -235,23 +343,58 @@ on_resolved(const struct address *addresses, unsigned int count, void *arg)
 	struct dialler_dial *dial = arg;
 
 	dial->lookup = NULL;
-	connect_to(dial, addresses, count);
+	go_on(dial, addresses, count);
 }
 
 static void
-resolve(struct dialler_dial *dial)
+resolve(struct dialler_dial *dial, const char *host)
 {
 	struct dialler_resolver *r = dial->sandbox->dialler->resolver;
 	struct dialler_cached known;
 
-	if (dialler_resolver_known(r, dial->asked.host, &known)) {
-		connect_to(dial, known.addresses, known.count);
+	if (dialler_resolver_known(r, host, &known)) {
+		go_on(dial, known.addresses, known.count);
 		return;
 	}
-	dial->lookup =
-	    dialler_resolver_ask(r, dial->asked.host, on_resolved, dial);
+	dial->lookup = dialler_resolver_ask(r, host, on_resolved, dial);
 	if (dial->lookup == NULL)
-		refuse(dial, REASON_RESOLVE_FAILED, NULL, "too-many");
+		refuse(dial,
+		    dial->goes_by_proxy ? REASON_ORIGIN_UNREACHABLE
+					: REASON_RESOLVE_FAILED,
+		    NULL, "too-many");
+}
+
+/* The name of what is dialled goes to the proxy, and to no nameserver. */
+static void
+find_proxy(struct dialler_dial *dial)
+{
+	const struct dialler *d = dial->sandbox->dialler;
+	const struct message_proxy *p = &d->config->proxy;
+	struct address literal;
+
+	dial->goes_by_proxy = true;
+	dial->proxy_port = p->port;
+	dial->config_serial = d->config_serial;
+	if (!d->is_proxy_usable)
+		refuse(dial, REASON_ORIGIN_UNREACHABLE, NULL, "proxy-password");
+	else if (dialler_proxy_literal(p, &literal))
+		connect_to(dial, &literal, 1);
+	else
+		resolve(dial, p->host);
+}
+
+static void
+find_way(struct dialler_dial *dial)
+{
+	const struct message_dialler_config *c = dial->sandbox->dialler->config;
+
+	/* By it a guest would get anywhere. */
+	if (strcmp(dial->asked.host, c->proxy.host) == 0)
+		refuse(dial, REASON_PRIVATE_ADDRESS, NULL, "proxy");
+	else if (dialler_goes_by_proxy(c, dial->asked.host))
+		find_proxy(dial);
+	else
+		resolve(dial, dial->asked.host);
 }
 
 /*
@@ -306,7 +449,7 @@ dialler_dial_start(struct dialler_sandbox *s, uint32_t id,
 	s->dial_count++;
 	reason = obstacle(dial);
 	if (reason == REASON_NONE)
-		resolve(dial);
+		find_way(dial);
 	else
 		refuse(dial, reason, NULL, "");
 	return 0;

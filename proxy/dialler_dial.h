@@ -13,6 +13,7 @@
 #include "proxy/dialler_connect.h"
 #include "proxy/dialler_resolve.h"
 #include "proxy/dialler_sandbox.h"
+#include "proxy/dialler_tunnel.h"
 
 struct dialler_dial {
 	LIST_ENTRY(dialler_dial) link;
@@ -23,6 +24,13 @@ struct dialler_dial {
 	uint64_t resolved_us;
 	struct dialler_lookup *lookup;   /* while it resolves */
 	struct dialler_connect *connect; /* while it connects */
+	struct dialler_tunnel *tunnel;   /* while the proxy connects */
+	/* Of a dial that goes by the forward proxy. */
+	bool goes_by_proxy;
+	uint16_t proxy_port;
+	unsigned int config_serial; /* what it began under */
+	uint64_t until_mono_ms;     /* clock_mono_ms() */
+	struct address proxy;       /* what it connected to */
 };
 
 /* m->host is canonical. 0, or -ENOMEM, which ends the gate's channel. */

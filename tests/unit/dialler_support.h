@@ -19,6 +19,7 @@
 #include <event2/event.h>
 
 #include "base/channel.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_audit.h"
@@ -72,6 +73,8 @@ struct world {
 	struct record records[SEEN_MAX];
 	int fds_before;
 	int gate_room; /* SO_SNDBUF towards the next gate; 0: as it is */
+	/* What the proxy's password comes as; NULL: nothing comes. */
+	const char *password;
 };
 
 /* One turn of the loop, which must have something to do. */
@@ -234,18 +237,33 @@ range(const char *text)
 	return r;
 }
 
+/* What came of it is in w->done. */
 static inline void
-send_config(struct world *w)
+try_config(struct world *w)
 {
 	static uint8_t buf[MESSAGE_LARGE_BYTES];
 	struct wr body = wr_init(buf, sizeof(buf));
 	const unsigned int before = w->done_count;
 
+	int fd = -1;
+
+	w->config->proxy.has_password = w->password != NULL;
+	if (w->password != NULL)
+		assert_int_equal(fd_memfd_sealed("test", w->password,
+				     strlen(w->password), &fd),
+		    0);
 	message_dialler_config_encode(&body, w->config);
 	assert_int_equal(chan_send(w->supervisor, MSG_DIALLER_CONFIG, 1, &body,
-			     NULL, 0),
+			     &fd, fd == -1 ? 0 : 1),
 	    0);
+	fd_close(&fd);
 	wait_for_count(w, &w->done_count, before + 1);
+}
+
+static inline void
+send_config(struct world *w)
+{
+	try_config(w);
 	assert_true(w->done.ok);
 }
 

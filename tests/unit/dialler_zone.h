@@ -23,6 +23,7 @@ static const struct nameserver_row zone[] = {
 	A("other.origin.example", ORIGIN),
 	A("raw.other.example", FORBIDDEN),
 	A("denied.example", ORIGIN),
+	A("proxy.corp.example", "127.0.0.4"),
 	/* a chain of four */
 	CNAME("chain.origin.example", "b.cdn.example"),
 	CNAME("b.cdn.example", "c_1.cdn.example"),

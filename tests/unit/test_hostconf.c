@@ -57,6 +57,22 @@ everything_has_a_default_but_the_ceiling(void **state)
 	hostconf_free(NULL);
 }
 
+static void
+a_proxy_may_be_an_address(void **state)
+{
+	struct hostconf *c =
+	    parse(NO_CEILING "[upstream]\nproxy = http://10.0.0.1:8080\n");
+
+	(void)state;
+	assert_string_equal(c->proxy.host, "10.0.0.1");
+	assert_int_equal(c->proxy.port, 8080);
+	assert_string_equal(c->proxy.user, "");
+	hostconf_free(c);
+	c = parse(NO_CEILING "[upstream]\nproxy = http://[FD00::1]:3128\n");
+	assert_string_equal(c->proxy.host, "fd00::1");
+	hostconf_free(c);
+}
+
 /* Each limit: a name, a reason, and a default within its bounds. */
 static void
 every_limit_has_a_reason_and_a_sound_default(void **state)
@@ -85,6 +101,8 @@ all_sections_are_read(void **state)
 	    "[upstream]\nresolver = 127.0.0.53, 127.0.0.1:5353\n"
 	    "resolver = [::1]:53\nca-file = /tmp/ca.pem\n"
 	    "passthrough-ech = allow\n"
+	    "proxy = http://Proxy.corp.example:3128\nproxy-user = svc\n"
+	    "proxy-password = file:/etc/p\nno-proxy = **.X.example, y.org\n"
 	    "[address corp]\nhost = **.Corp.example, x.y.example\n"
 	    "range = 10.20.0.0/16, 127.0.0.9\n"
 	    "[ceiling]\npolicy = /etc/c.ini\n"
@@ -119,6 +137,13 @@ all_sections_are_read(void **state)
 	assert_int_equal(c->resolvers[2].address.family, 6);
 	assert_string_equal(c->ca_file, "/tmp/ca.pem");
 	assert_true(c->passthrough_ech);
+	assert_string_equal(c->proxy.host, "proxy.corp.example");
+	assert_int_equal(c->proxy.port, 3128);
+	assert_string_equal(c->proxy.user, "svc");
+	assert_string_equal(c->proxy_password, "file:/etc/p");
+	assert_int_equal(c->proxy.direct_count, 2);
+	assert_string_equal(c->proxy.direct[0], "**.x.example");
+	assert_string_equal(c->proxy.direct[1], "y.org");
 	assert_int_equal(c->address_count, 1);
 	x = &c->addresses[0].exception;
 	assert_string_equal(x->hosts[0], "**.corp.example");
@@ -231,6 +256,55 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		{ "IPv6 and a port without brackets",
 		    NO_CEILING "[upstream]\nresolver = fd00::1:5353x\n",
 		    "h.ini:4: resolver" },
+		{ "a proxy without a port",
+		    NO_CEILING "[upstream]\nproxy = http://p.example.org\n",
+		    "h.ini:4: proxy = http://p.example.org: write "
+		    "http://HOST:PORT" },
+		{ "a proxy without a scheme",
+		    NO_CEILING "[upstream]\nproxy = p.example.org:3128\n",
+		    "h.ini:4: proxy = p.example.org:3128: write http:" },
+		{ "a proxy by TLS",
+		    NO_CEILING "[upstream]\nproxy = https://p.x.org:3128\n",
+		    "h.ini:4: proxy = https://p.x.org:3128: a proxy that is "
+		    "itself" },
+		{ "a password in a URL",
+		    NO_CEILING "[upstream]\nproxy = http://u:p@p.x.org:3128\n",
+		    "h.ini:4: proxy = http://u:p@p.x.org:3128: name who" },
+		{ "a proxy of one label",
+		    NO_CEILING "[upstream]\nproxy = http://proxy:3128\n",
+		    "h.ini:4: proxy = http://proxy:3128: its host is" },
+		{ "a path behind it",
+		    NO_CEILING "[upstream]\nproxy = http://p.x.org:3128/\n",
+		    "h.ini:4: proxy = http://p.x.org:3128/: write" },
+		{ "IPv6 without brackets",
+		    NO_CEILING "[upstream]\nproxy = http://fd00::1:3128\n",
+		    "h.ini:4: proxy = http://fd00::1:3128: brackets go" },
+		{ "two proxies",
+		    NO_CEILING "[upstream]\nproxy = http://p.x.org:1\n"
+			       "proxy = http://q.x.org:1\n",
+		    "h.ini:5: proxy is given twice" },
+		{ "a user of no proxy",
+		    NO_CEILING "[upstream]\nproxy-user = u\n",
+		    "h.ini:4: there is no proxy that this is about" },
+		{ "a user without a password",
+		    NO_CEILING "[upstream]\nproxy = http://p.x.org:3128\n"
+			       "proxy-user = u\n",
+		    "h.ini:5: proxy-user and proxy-password go together" },
+		{ "a password without a user",
+		    NO_CEILING "[upstream]\nproxy = http://p.x.org:3128\n"
+			       "proxy-password = file:/x\n",
+		    "h.ini:5: proxy-user and proxy-password go together" },
+		{ "the password itself",
+		    NO_CEILING "[upstream]\nproxy-password = hunter2\n",
+		    "h.ini:4: proxy-password = hunter2: say where the secret "
+		    "lies" },
+		{ "a user with a colon",
+		    NO_CEILING "[upstream]\nproxy-user = a:b\n",
+		    "h.ini:4: proxy-user = a:b: a user's name has no ':'" },
+		{ "an address that goes round the proxy",
+		    NO_CEILING "[upstream]\nproxy = http://p.x.org:3128\n"
+			       "no-proxy = 10.0.0.1\n",
+		    "h.ini:5: no-proxy = 10.0.0.1: " },
 		{ "guest and gateway apart",
 		    NO_CEILING "[network]\nguest = 10.0.0.2/30\n"
 			       "gateway = 10.1.0.1\n",
@@ -575,6 +649,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_has_a_default_but_the_ceiling),
+		cmocka_unit_test(a_proxy_may_be_an_address),
 		cmocka_unit_test(every_limit_has_a_reason_and_a_sound_default),
 		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(what_cannot_hold_is_refused_with_its_line),

@@ -41,6 +41,13 @@ good_config(void)
 	config.exceptions[0].ranges[0].address =
 	    (struct message_address){ 6, { 0xfd } };
 	config.exceptions[0].ranges[0].bits = 8;
+	(void)snprintf(config.proxy.host, HOST_NAME_SIZE, "p.example.org");
+	config.proxy.port = 3128;
+	(void)snprintf(config.proxy.user, DIALLER_PROXY_USER_SIZE, "svc");
+	config.proxy.has_password = true;
+	config.proxy.direct_count = 1;
+	(void)snprintf(config.proxy.direct[0], DIALLER_PATTERN_SIZE,
+	    "*.x.example");
 }
 
 static int
@@ -107,10 +114,37 @@ no_family(void)
 }
 
 static void
+proxy_without_port(void)
+{
+	config.proxy.port = 0;
+}
+
+static void
+user_without_proxy(void)
+{
+	config.proxy.host[0] = '\0';
+	config.proxy.port = 0;
+}
+
+static void
+password_without_user(void)
+{
+	config.proxy.user[0] = '\0';
+}
+
+static void
+no_direct_pattern(void)
+{
+	config.proxy.direct[0][0] = '\0';
+}
+
+static void
 refuses_what_would_widen_what_is_dialled(void **state)
 {
 	static void (*const spoils[])(void) = { bit_past_range, too_many_bits,
-		no_limit, no_time, no_port, no_pattern, no_family };
+		no_limit, no_time, no_port, no_pattern, no_family,
+		proxy_without_port, user_without_proxy, password_without_user,
+		no_direct_pattern };
 
 	(void)state;
 	good_config();

@@ -1,7 +1,7 @@
 /*
  * Sources of secrets, see source.h.
  */
-#include "credential-broker/source.h"
+#include "base/source.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 /*
  * What a source of a secret holds: a file that the supervisor opened.
  */
-#ifndef TAPWARD_CREDENTIAL_BROKER_SOURCE_H
-#define TAPWARD_CREDENTIAL_BROKER_SOURCE_H
+#ifndef TAPWARD_BASE_SOURCE_H
+#define TAPWARD_BASE_SOURCE_H
 
 #include "base/err.h"
 #include "base/secret.h"
