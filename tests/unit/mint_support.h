@@ -30,6 +30,19 @@ set(struct message_broker_credential *m, const char *name, const char *text,
 	s->is_source = s->is_open = is_source;
 }
 
+/* A key of a definition; source: what lies there, NULL: it is no secret. */
+struct setting {
+	const char *name, *text, *source;
+};
+
+/* Up to one without a name. */
+static inline void
+set_all(struct message_broker_credential *m, const struct setting *more)
+{
+	for (; more->name != NULL; more++)
+		set(m, more->name, more->text, more->source != NULL);
+}
+
 /* A URL of the issuer. */
 static inline void
 set_url(struct message_broker_credential *m, const char *name,
@@ -67,6 +80,28 @@ minted(const struct issuer *i)
 	set(&m, "scope", "read", false);
 	set(&m, "scope", "write", false);
 	return &m;
+}
+
+/* m, and what lies at its sources, in their order. */
+static inline void
+send_with_sources(struct world *w, const struct message_broker_credential *m,
+    const struct setting *more)
+{
+	static uint8_t buf[MESSAGE_LARGE_BYTES];
+	struct wr body = wr_init(buf, sizeof(buf));
+	int fds[BROKER_SOURCES_MAX];
+	unsigned int count = 0;
+
+	for (; more->name != NULL; more++)
+		if (more->source != NULL)
+			fds[count++] =
+			    source(more->source, strlen(more->source));
+	message_broker_credential_encode(&body, m);
+	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_CREDENTIAL, 0,
+			     &body, fds, count),
+	    0);
+	while (count > 0)
+		(void)close(fds[--count]);
 }
 
 /* Two files as the supervisor would open them; the caller's to close. */
@@ -136,7 +171,8 @@ static inline void
 begin_sandbox(struct world *w)
 {
 	send_configured(w, 1);
-	if (!w->done.ok)
+	/* A text says what is amiss with one of them. */
+	if (!w->done.ok || w->done.text[0] != '\0')
 		fail_msg("%s", w->done.text);
 	attach(w, "ci-one");
 }
@@ -147,6 +183,18 @@ begin_with(struct world *w, const struct message_broker_credential *m,
 {
 	send_definition(w, m, secret);
 	begin_sandbox(w);
+}
+
+/* `free` goes to none of these, and nobody is asked for it. */
+static inline void
+must_keep_from(struct world *w, const struct issuer *i,
+    const char *const *paths, size_t count)
+{
+	for (size_t n = 0; n < count; n++)
+		if (ask(w, "free", "free.acme.example", paths[n])->reason !=
+		    REASON_CREDENTIAL_MISUSE)
+			fail_msg("%s", paths[n]);
+	assert_int_equal(i->count, 0);
 }
 
 static inline void

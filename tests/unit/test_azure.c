@@ -38,42 +38,15 @@ free_keys(void **state)
 	return 0;
 }
 
-/* Sources are sent in the order of the settings. */
-struct setting {
-	const char *name, *text;
-	const char *source; /* what it holds; NULL: it is none */
-};
-
 static void
 define(struct world *w, const struct issuer *i, const struct setting *more)
 {
 	static struct message_broker_credential m;
-	static uint8_t buf[MESSAGE_LARGE_BYTES];
-	struct wr body = wr_init(buf, sizeof(buf));
-	int fds[BROKER_SOURCES_MAX];
-	unsigned int count = 0;
-	char url[64];
 
-	bind_to_host(&m, "free", "free.acme.example");
-	m.kind = BROKER_KIND_AZURE;
-	m.source[0] = '\0';
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u",
-	    (unsigned int)i->port);
-	set(&m, "authority-url", url, false);
-	set(&m, "cleartext", "yes", false);
-	for (; more->name != NULL; more++) {
-		set(&m, more->name, more->text, more->source != NULL);
-		if (more->source != NULL)
-			fds[count++] =
-			    source(more->source, strlen(more->source));
-	}
-	message_broker_credential_encode(&body, &m);
-	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_CREDENTIAL, 0,
-			     &body, fds, count),
-	    0);
-	while (count > 0)
-		(void)close(fds[--count]);
-	send_configured(w, 1);
+	(void)free_of(&m, BROKER_KIND_AZURE);
+	set_url(&m, "authority-url", i, "");
+	set_all(&m, more);
+	send_with_sources(w, &m, more);
 }
 
 static const struct setting by_secret[] = { { "tenant", TENANT, NULL },
@@ -89,14 +62,10 @@ static struct world *
 world_of(struct issuer *i, const char *const *script,
     const struct setting *more)
 {
-	struct world *w = world_new();
+	struct world *w = world_at(i, script);
 
-	issuer_init(i, w->base, script);
-	send_upstream(w);
 	define(w, i, more);
-	if (!w->done.ok || w->done.text[0] != '\0')
-		fail_msg("%s", w->done.text);
-	attach(w, "ci-one");
+	begin_sandbox(w);
 	return w;
 }
 
@@ -257,11 +226,7 @@ keeps_guests_from_what_mints(void **state)
 	struct world *w = world_of(&issuer, script, by_secret);
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (ask(w, "free", "free.acme.example", paths[i])->reason !=
-		    REASON_CREDENTIAL_MISUSE)
-			fail_msg("%s", paths[i]);
-	assert_int_equal(issuer.count, 0);
+	must_keep_from(w, &issuer, paths, sizeof(paths) / sizeof(paths[0]));
 	assert_string_equal(ask(w, "free", "free.acme.example",
 				"/subscriptions/s/resourceGroups")
 				->value,
@@ -327,6 +292,7 @@ what_cannot_be_meant_is_refused_at_load(void **state)
 
 		issuer_init(&issuer, w->base, script);
 		define(w, &issuer, bad_rows[i].more);
+		send_configured(w, 1);
 		if (strstr(w->done.text, bad_rows[i].want) == NULL)
 			fail_msg("%s: %s", bad_rows[i].claim, w->done.text);
 		world_end(w, &issuer);

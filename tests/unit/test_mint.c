@@ -382,26 +382,21 @@ static struct world *
 world_of_refresh(struct issuer *i, const char *const *script,
     const int files[2], const char *first)
 {
-	static uint8_t buf[MESSAGE_LARGE_BYTES];
+	const struct setting sources[] = {
+		{ "client-secret", "file:/secret/free", SECRET },
+		{ "refresh-token", "file:/secret/refresh", first },
+		{ NULL, NULL, NULL },
+	};
 	struct world *w = world_new();
 	struct message_broker_credential *m;
-	struct wr body = wr_init(buf, sizeof(buf));
-	int fds[2];
 
 	issuer_init(i, w->base, script);
 	send_journal(w, files);
 	send_upstream(w);
 	m = minted(i);
 	set(m, "grant-type", "refresh_token", false);
-	set(m, "refresh-token", "file:/secret/refresh", true);
-	message_broker_credential_encode(&body, m);
-	fds[0] = source(SECRET, strlen(SECRET));
-	fds[1] = source(first, strlen(first));
-	assert_int_equal(chan_send(w->supervisor, MSG_BROKER_CREDENTIAL, 0,
-			     &body, fds, 2),
-	    0);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
+	set_all(m, &sources[1]);
+	send_with_sources(w, m, sources);
 	begin_sandbox(w);
 	return w;
 }

@@ -44,9 +44,9 @@ struct login_row {
 
 static const struct login_row login_rows[] = {
 	{ "a token, of which a role makes others",
-	    { { { "auth", "token" }, { "auth-token!", "file:/secret/free" },
-		{ "token-role", "ci" }, { "engine", "kv1" },
-		{ "user-field", "login" } } },
+	    { { { "auth", "token", NULL }, { "auth-token", "file:/s", SECRET },
+		{ "token-role", "ci", NULL }, { "engine", "kv1", NULL },
+		{ "user-field", "login", NULL } } },
 	    { CHILD,
 		JSON ENVELOPE("", "2764800", "false") "\"data\":{\"token\":"
 						      "\"of-kv-one\","
@@ -54,17 +54,18 @@ static const struct login_row login_rows[] = {
 	    2, NULL, NULL, "POST /v1/auth/token/create/ci ", SECRET,
 	    "GET /v1/secret/ci/npm ", "of-kv-one", "me", "hvs.child" },
 	{ "a JWT, at a mount of its own, in a namespace",
-	    { { { "auth", "jwt" }, { "auth-role", "tapward" },
-		{ "auth-mount", "jwt/ci" }, { "jwt!", "file:/secret/free" },
-		{ "namespace", "team/a" } } },
+	    { { { "auth", "jwt", NULL }, { "auth-role", "tapward", NULL },
+		{ "auth-mount", "jwt/ci", NULL }, { "jwt", "file:/s", SECRET },
+		{ "namespace", "team/a", NULL } } },
 	    { LOGIN, CHILD, VALUE }, 3, "POST /v1/auth/jwt/ci/login ",
 	    "{\"role\":\"tapward\",\"jwt\":\"" SECRET "\"}",
 	    "POST /v1/auth/token/create ", "hvs.login",
 	    "GET /v1/secret/data/ci/npm ", "of-the-vault", "", "hvs.login" },
 	{ "a service account of Kubernetes, what is made for whoever asks",
-	    { { { "auth", "kubernetes" }, { "auth-role", "tapward" },
-		{ "jwt!", "file:/secret/free" }, { "engine", "dynamic" },
-		{ "user-field", "login" } } },
+	    { { { "auth", "kubernetes", NULL },
+		{ "auth-role", "tapward", NULL }, { "jwt", "file:/s", SECRET },
+		{ "engine", "dynamic", NULL },
+		{ "user-field", "login", NULL } } },
 	    { LOGIN, CHILD, LEASED("a/b/c", "600", "true", "made-for-us") }, 3,
 	    "POST /v1/auth/kubernetes/login ",
 	    "{\"role\":\"tapward\",\"jwt\":\"" SECRET "\"}",
@@ -149,8 +150,8 @@ renews_its_tokens_and_reads_the_secret_anew(void **state)
 	world_end(w, &issuer);
 }
 
-static const struct keys dynamic = { { { "auth", "token" },
-    { "auth-token!", "file:/secret/free" }, { "engine", "dynamic" } } };
+static const struct keys dynamic = { { { "auth", "token", NULL },
+    { "auth-token", "file:/s", SECRET }, { "engine", "dynamic", NULL } } };
 
 static void
 renews_the_lease_of_what_was_made_and_keeps_it(void **state)
@@ -189,8 +190,8 @@ starts_over_with_what_cannot_be_renewed(void **state)
 		{ CHILD, VALUE, short_child, other, VALUE, NO_CONTENT },
 		{ CHILD, VALUE, DENIED, other, VALUE, NO_CONTENT },
 	};
-	static const struct keys kv2 = { { { "auth", "token" },
-	    { "auth-token!", "file:/secret/free" } } };
+	static const struct keys kv2 = { { { "auth", "token", NULL },
+	    { "auth-token", "file:/s", SECRET } } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
@@ -220,8 +221,8 @@ a_renewal_that_fails_harms_nobody(void **state)
 	static const char *const script[] = { CHILD, VALUE, CHILD,
 		"HTTP/1.1 503 Sealed\r\nConnection: close\r\n\r\n", NO_CONTENT,
 		NULL };
-	static const struct keys kv2 = { { { "auth", "token" },
-	    { "auth-token!", "file:/secret/free" } } };
+	static const struct keys kv2 = { { { "auth", "token", NULL },
+	    { "auth-token", "file:/s", SECRET } } };
 	struct issuer issuer;
 	struct world *w = world_of(&issuer, script, &kv2);
 	const struct token *t;

@@ -51,13 +51,13 @@
 	JSON ENVELOPE("database/creds/ci/abc", life, "true") "\"data\":null,"  \
 							     "\"auth\":null}"
 
-/* What a definition may say beyond what all have. */
+/* What a definition says beyond what all do. */
 struct keys {
-	const char *names[8][2]; /* a name that ends with '!' is a source */
+	struct setting at[9];
 };
 
-static const struct keys approle = { { { "auth", "approle" },
-    { "role-id", "r-1" }, { "secret-id!", "file:/secret/free" } } };
+static const struct keys approle = { { { "auth", "approle", NULL },
+    { "role-id", "r-1", NULL }, { "secret-id", "file:/s", SECRET } } };
 
 static inline struct message_broker_credential *
 definition(const struct issuer *i, const struct keys *keys)
@@ -70,15 +70,7 @@ definition(const struct issuer *i, const struct keys *keys)
 	set(&m, "mount", "secret", false);
 	set(&m, "secret", "ci/npm", false);
 	set(&m, "field", "token", false);
-	for (size_t n = 0; n < 8 && keys->names[n][0] != NULL; n++) {
-		const char *text = keys->names[n][0];
-		const size_t len = strcspn(text, "!");
-		char name[BROKER_SETTING_NAME_SIZE] = "";
-
-		assert_true(len < sizeof(name));
-		memcpy(name, text, len);
-		set(&m, name, keys->names[n][1], text[len] == '!');
-	}
+	set_all(&m, keys->at);
 	return &m;
 }
 
