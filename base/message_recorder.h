@@ -14,8 +14,12 @@
 /*
  * MSG_RECORDER_LOG has no body; its descriptor is O_RDWR | O_APPEND. The
  * chain goes on from the last line; without one it starts with 64 zeros. A
- * second one (rotation) goes on from the last line of the first.
+ * second one (rotation) goes on from the last line of the first. With one that
+ * is empty comes, if there is one, the file that was moved aside before it:
+ * a recorder that has just started then goes on from there.
  */
+/* Files moved aside that come with MSG_RECORDER_READ behind the sink. */
+#define RECORDER_OLDER_MAX 12
 
 /*
  * Whose records come by the descriptor: MSG_RECORDER_ATTACH (a channel for

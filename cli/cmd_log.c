@@ -77,7 +77,8 @@ struct log_options {
 	bool denied;
 	bool json;
 	bool verify;
-	const char *file; /* a rotated log instead of the daemon's */
+	char **files; /* of the log, in their order, instead of the daemon's */
+	int file_count;
 	const char *head; /* the hash that the last line must have */
 };
 
@@ -117,6 +118,19 @@ log_verify_file(const char *path, struct audit_verify *v)
 	}
 	free(line);
 	(void)fclose(f);
+	if (rc != 0)
+		(void)fprintf(stderr, "tapward: that is in %s\n", path);
+	return rc;
+}
+
+/* One chain goes through all of them. */
+static int
+log_verify_files(const struct log_options *o, struct audit_verify *v)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < o->file_count; i++)
+		rc = log_verify_file(o->files[i], v);
 	return rc;
 }
 
@@ -128,8 +142,8 @@ log_verify(const struct cli *cli, const struct log_options *o)
 	int rc;
 
 	audit_verify_init(&v);
-	rc = o->file != NULL
-	    ? log_verify_file(o->file, &v)
+	rc = o->file_count > 0
+	    ? log_verify_files(o, &v)
 	    : call_stream(cli, "/v1/log", false, log_verify_line, &v);
 	if (rc != 0)
 		return rc;
@@ -184,6 +198,7 @@ cmd_log(const struct cli *cli, int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct log_options o = { .name = NULL };
+	char *one_file[1];
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "f", options, NULL)) != -1) {
@@ -201,7 +216,9 @@ cmd_log(const struct cli *cli, int argc, char **argv)
 			o.verify = true;
 			break;
 		case 'F':
-			o.file = optarg;
+			one_file[0] = optarg;
+			o.files = one_file;
+			o.file_count = 1;
 			break;
 		case 'H':
 			o.head = optarg;
@@ -210,15 +227,15 @@ cmd_log(const struct cli *cli, int argc, char **argv)
 			return cli_usage("log", "see tapward(1)");
 		}
 	}
-	if (optind < argc) {
+	if (o.verify && optind < argc && o.file_count == 0) {
+		o.files = argv + optind;
+		o.file_count = argc - optind;
+	} else if (optind < argc) {
 		o.name = cli_only_name("log", argc, argv, optind);
 		if (o.name == NULL)
 			return CLI_USAGE;
 	}
-	if (!o.verify && (o.file != NULL || o.head != NULL))
+	if (!o.verify && (o.file_count > 0 || o.head != NULL))
 		return cli_usage("log", "--file and --head go with --verify");
-	if (o.verify && o.name != NULL)
-		return cli_usage("log",
-		    "--verify checks the whole log, not one sandbox");
 	return o.verify ? log_verify(cli, &o) : log_show(cli, &o);
 }

@@ -72,7 +72,7 @@ static const struct cli_command commands[] = {
 	    cmd_env },
 	{ "log",
 	    "[NAME] [--follow] [--denied] [--json]"
-	    " | --verify [--file FILE] [--head HASH]",
+	    " | --verify [--head HASH] [FILE...]",
 	    "what was decided", cmd_log },
 	{ "report",
 	    "NAME -o FILE|- [--force] [--json] [--policy FILE]..."

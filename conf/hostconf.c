@@ -155,6 +155,21 @@ take_accelerator(struct hostconf_parse *p, struct span v)
 	return NULL;
 }
 
+static const char *
+take_rotate_size(struct hostconf_parse *p, struct span v)
+{
+	uint64_t n;
+
+	if (span_is(v, "never")) {
+		p->c->rotate_bytes = 0;
+		return NULL;
+	}
+	if (!limit_parse(UNIT_BYTES, v, &n) || n < HOSTCONF_ROTATE_MIN_BYTES)
+		return "a size of at least 1MB (64MB, 1GB), or `never`";
+	p->c->rotate_bytes = n;
+	return NULL;
+}
+
 /* --- tables ----------------------------------------------------------------
  */
 
@@ -171,7 +186,7 @@ static const struct section_row sections[HOSTCONF_SECTIONS] = {
 	    hostconf_finish_credential, true, true },
 	[HOSTCONF_LIMITS] = { "limits", NULL, NULL, false, true },
 	[HOSTCONF_VM] = { "vm", NULL, NULL, false, true },
-	[HOSTCONF_AUDIT] = { "audit", NULL, NULL, false, false },
+	[HOSTCONF_AUDIT] = { "audit", NULL, NULL, false, true },
 };
 
 static const struct key_row keys[] = {
@@ -197,6 +212,7 @@ static const struct key_row keys[] = {
 	{ "range", HOSTCONF_ADDRESS, true, hostconf_take_range },
 	{ "policy", HOSTCONF_CEILING, false, take_ceiling },
 	{ "accelerator", HOSTCONF_VM, false, take_accelerator },
+	{ "rotate-size", HOSTCONF_AUDIT, false, take_rotate_size },
 	{ "kind", HOSTCONF_CREDENTIAL, false, hostconf_take_kind },
 	{ "value", HOSTCONF_CREDENTIAL, false, hostconf_take_value },
 	{ "host", HOSTCONF_CREDENTIAL, true, hostconf_take_chost },

@@ -25,6 +25,7 @@
 #define HOSTCONF_RUN_DIR_SIZE 57 /* sockets below it must fit sun_path */
 #define HOSTCONF_GROUP_SIZE 33
 #define HOSTCONF_POOL_MAX 1024
+#define HOSTCONF_ROTATE_MIN_BYTES 1000000u
 
 enum hostconf_source {
 	HOSTCONF_SOURCE_FILE,       /* an absolute path */
@@ -84,6 +85,8 @@ struct hostconf {
 	size_t credential_count;
 	/* [vm]: `accelerator = tcg`, for a host whose KVM does not work */
 	bool has_no_kvm;
+	/* [audit]: the log is moved aside above this; 0: never */
+	uint64_t rotate_bytes;
 	/* [limits], by enum limit */
 	uint64_t limits[LIMIT_COUNT];
 };

@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "conf/verdict.h"
 #include "daemon/jobs.h"
+#include "daemon/rotate.h"
 #include "daemon/supervisor.h"
 
 static struct service *
@@ -26,14 +27,23 @@ link_recorder_open_log(struct supervisor *sv)
 {
 	AUTO_CLOSE int fd = -1;
 	char path[SUPERVISOR_PATH_SIZE];
+	unsigned int count = 1;
+	struct stat st;
+	int fds[2], rc;
 
 	(void)snprintf(path, sizeof(path), "%s/audit.jsonl",
 	    sv->config->host->log_dir);
 	fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
 	    0640);
-	if (fd == -1)
+	if (fd == -1 || fstat(fd, &st) == -1)
 		return -errno;
-	return service_tell(recorder_of(sv), MSG_RECORDER_LOG, NULL, &fd, 1);
+	if (st.st_size == 0)
+		count += rotate_open_older(sv, &fds[1], 1);
+	fds[0] = fd;
+	rc = service_tell(recorder_of(sv), MSG_RECORDER_LOG, NULL, fds, count);
+	if (count > 1)
+		(void)close(fds[1]);
+	return rc;
 }
 
 static struct message_recorder_sandbox
@@ -209,9 +219,16 @@ link_recorder_read(struct supervisor *sv,
 {
 	uint8_t buf[128];
 	struct wr w = wr_init(buf, sizeof(buf));
+	int fds[1 + RECORDER_OLDER_MAX] = { sink };
+	unsigned int count =
+	    1 + rotate_open_older(sv, &fds[1], RECORDER_OLDER_MAX);
+	int rc;
 
 	message_recorder_read_encode(&w, wanted);
-	return service_tell(recorder_of(sv), MSG_RECORDER_READ, &w, &sink, 1);
+	rc = service_tell(recorder_of(sv), MSG_RECORDER_READ, &w, fds, count);
+	while (count > 1)
+		(void)close(fds[--count]);
+	return rc;
 }
 
 int

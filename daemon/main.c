@@ -25,6 +25,7 @@
 #include "daemon/link_recorder.h"
 #include "daemon/notify.h"
 #include "daemon/probe.h"
+#include "daemon/rotate.h"
 #include "daemon/startup.h"
 #include "daemon/supervisor.h"
 #include "daemon/sweep.h"
@@ -258,6 +259,7 @@ end_parts(struct supervisor *sv)
 	is_leaving = sv->is_leaving && sv->sandbox_count > 0;
 	notify_stopping();
 	watchdog_stop(sv);
+	rotate_stop(sv);
 	host_watch_stop(sv);
 	sweep_cgroups_end(sv);
 	end_sandboxes(sv);

@@ -228,18 +228,24 @@ recorder_log_flush(struct recorder_log *l)
 	l->cb.on_written(l->cb.arg);
 }
 
-/* Goes on from where the file ends; says so if its last line was cut. */
+/*
+ * Goes on from where the file ends, or the one before it if this one is empty;
+ * says so if the last line was cut.
+ */
 static int
-take_up(struct recorder_log *l, int fd)
+take_up(struct recorder_log *l, int fd, int before)
 {
 	struct recorder_tail tail;
-	int rc = recorder_tail_read(fd, &tail);
+	struct stat st;
+	bool is_empty = fstat(fd, &st) == 0 && st.st_size == 0;
+	int rc =
+	    recorder_tail_read(is_empty && before != -1 ? before : fd, &tail);
 
 	if (rc != 0)
 		return rc;
 	l->seq = tail.seq;
 	memcpy(l->prev, tail.prev, sizeof(l->prev));
-	if (tail.needs_newline)
+	if (tail.needs_newline && !is_empty)
 		l->buf[l->len++] = '\n';
 	if (tail.is_torn && !append_gap(l, AUDIT_DETAIL_TORN))
 		return -ENOBUFS;
@@ -247,7 +253,7 @@ take_up(struct recorder_log *l, int fd)
 }
 
 int
-recorder_log_open(struct recorder_log *l, int fd)
+recorder_log_open(struct recorder_log *l, int fd, int before)
 {
 	AUTO_CLOSE int owned = fd;
 	int rc = 0;
@@ -256,7 +262,7 @@ recorder_log_open(struct recorder_log *l, int fd)
 	if (l->fd != -1)
 		recorder_log_flush(l);
 	else
-		rc = take_up(l, fd);
+		rc = take_up(l, fd, before);
 	if (rc != 0)
 		return rc;
 	fd_close(&l->fd);

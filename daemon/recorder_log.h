@@ -33,9 +33,10 @@ void recorder_log_free(struct recorder_log *l);
  * Takes fd, an audit log open for reading and appending. The first one is
  * read from its end to go on with its chain, and a line that was cut there
  * gets a gap record; a later one (rotation) goes on from the lines before.
- * 0 or -errno; nothing changes on failure.
+ * before (borrowed, or -1) is what was moved aside before it: a first one that
+ * is empty goes on from its end. 0 or -errno; nothing changes on failure.
  */
-int recorder_log_open(struct recorder_log *l, int fd);
+int recorder_log_open(struct recorder_log *l, int fd, int before);
 
 /* Appends one record. Without a file, or above the buffer, it is lost. */
 void recorder_log_add(struct recorder_log *l,

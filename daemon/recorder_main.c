@@ -132,7 +132,8 @@ on_log(struct chan *c, struct chan_msg *msg, void *arg)
 
 	(void)c;
 	anchor(rec);
-	rc = recorder_log_open(rec->log, take_fd(msg));
+	rc = recorder_log_open(rec->log, take_fd(msg),
+	    msg->fd_count > 1 ? msg->fds[1] : -1);
 	if (rc != 0)
 		log_err("log",
 		    "audit=unusable error=\"%s\" next=\"move the "
@@ -262,7 +263,8 @@ on_read(struct chan *c, struct chan_msg *msg, void *arg)
 		return rc;
 	/* What was said up to here is in the answer. */
 	recorder_log_flush(rec->log);
-	rc = recorder_readers_add(rec->readers, &m, take_fd(msg));
+	rc = recorder_readers_add(rec->readers, &m, take_fd(msg), &msg->fds[1],
+	    msg->fd_count - 1);
 	if (rc != 0)
 		log_warn("reader", "refused: %s", strerror(-rc));
 	return 0;
@@ -305,7 +307,7 @@ on_metrics(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static const struct chan_rule rules[] = {
-	{ MSG_RECORDER_LOG, 0, 1, 1, on_log },
+	{ MSG_RECORDER_LOG, 0, 1, 2, on_log },
 	{ MSG_RECORDER_ATTACH, MESSAGE_SMALL_BYTES, 1, 1, on_attach },
 	{ MSG_RECORDER_NFLOG, MESSAGE_SMALL_BYTES, 1, 1, on_nflog },
 	{ MSG_RECORDER_POLICY, MESSAGE_SMALL_BYTES, 0, 0, on_policy },
@@ -313,7 +315,8 @@ static const struct chan_rule rules[] = {
 	{ MSG_RECORDER_NFLOG_BACK, MESSAGE_SMALL_BYTES, 0, 0, on_nflog_back },
 	{ MSG_RECORDER_COUNTERS, MESSAGE_SMALL_BYTES, 0, 0, on_counters },
 	{ MSG_RECORDER_EVENT, (size_t)2 * MESSAGE_SMALL_BYTES, 0, 0, on_event },
-	{ MSG_RECORDER_READ, MESSAGE_SMALL_BYTES, 1, 1, on_read },
+	{ MSG_RECORDER_READ, MESSAGE_SMALL_BYTES, 1, 1 + RECORDER_OLDER_MAX,
+	    on_read },
 	{ MSG_RECORDER_STATUS, 0, 0, 0, on_status },
 	{ MSG_RECORDER_METRICS, 0, 1, 1, on_metrics },
 };

@@ -26,7 +26,11 @@ struct reader {
 	int sink;
 	struct event *can_write; /* also used to take the next turn */
 	struct event *is_closed;
-	int log_fd; /* a file may be rotated away while it is read */
+	/* Files moved aside, the oldest first; those before at are done. */
+	int older[RECORDER_OLDER_MAX];
+	unsigned int older_count, older_at;
+	int live_fd; /* the log when we began; -1: its turn has come */
+	int log_fd;  /* a file may be rotated away while it is read */
 	uint32_t log_serial;
 	off_t offset;      /* of the first line not looked at */
 	size_t start, end; /* of what waits in out */
@@ -65,6 +69,9 @@ reader_free(struct reader *r)
 		event_free(r->is_closed);
 	fd_close(&r->sink);
 	fd_close(&r->log_fd);
+	fd_close(&r->live_fd);
+	for (unsigned int i = 0; i < r->older_count; i++)
+		fd_close(&r->older[i]);
 	free(r);
 }
 
@@ -78,14 +85,29 @@ recorder_readers_free(struct recorder_readers *all)
 	free(all);
 }
 
-/* The file that the log is in now, from its start. False without one. */
+/* The file that the log is in now. */
+static int
+reader_dup_log(struct reader *r)
+{
+	r->log_serial = recorder_log_serial(r->all->log);
+	return fcntl(recorder_log_fd(r->all->log), F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * The next file, from its start: those moved aside, the one that was the log
+ * when we began (moved aside meanwhile or not), the log. False without one.
+ */
 static bool
 reader_open(struct reader *r)
 {
 	fd_close(&r->log_fd);
-	r->log_fd = fcntl(recorder_log_fd(r->all->log), F_DUPFD_CLOEXEC, 0);
-	r->log_serial = recorder_log_serial(r->all->log);
 	r->offset = 0;
+	if (r->older_at < r->older_count)
+		r->log_fd = steal_fd(&r->older[r->older_at++]);
+	else if (r->live_fd != -1)
+		r->log_fd = steal_fd(&r->live_fd);
+	else
+		r->log_fd = reader_dup_log(r);
 	return r->log_fd != -1;
 }
 
@@ -126,7 +148,8 @@ reader_fill(struct reader *r)
 		if (done != 0)
 			return true;
 	}
-	if (r->log_serial == recorder_log_serial(r->all->log))
+	if (r->live_fd == -1 &&
+	    r->log_serial == recorder_log_serial(r->all->log))
 		return false;
 	return reader_open(r);
 }
@@ -195,7 +218,8 @@ reader_start(struct reader *r)
 
 	if (rc != 0)
 		return rc;
-	if (!reader_open(r))
+	r->live_fd = reader_dup_log(r);
+	if (r->live_fd == -1 || !reader_open(r))
 		return -EBADF;
 	r->can_write =
 	    event_new(r->all->base, r->sink, EV_WRITE, on_can_write, r);
@@ -211,7 +235,8 @@ reader_start(struct reader *r)
 
 int
 recorder_readers_add(struct recorder_readers *all,
-    const struct message_recorder_read *wanted, int sink)
+    const struct message_recorder_read *wanted, int sink, int *older,
+    unsigned int older_count)
 {
 	AUTO_CLOSE int owned = sink;
 	struct reader *r;
@@ -226,6 +251,9 @@ recorder_readers_add(struct recorder_readers *all,
 	r->wanted = *wanted;
 	r->sink = steal_fd(&owned);
 	r->log_fd = -1;
+	r->live_fd = -1;
+	for (unsigned int i = 0; i < older_count && i < RECORDER_OLDER_MAX; i++)
+		r->older[r->older_count++] = steal_fd(&older[i]);
 	LIST_INSERT_HEAD(&all->list, r, entry);
 	all->count++;
 	rc = reader_start(r);

@@ -16,9 +16,14 @@ struct recorder_readers;
 struct recorder_readers *recorder_readers_new(struct event_base *base,
     const struct recorder_log *log);
 void recorder_readers_free(struct recorder_readers *all);
-/* Takes sink, a pipe or a stream socket. 0 or -errno. */
+/*
+ * Takes sink, a pipe or a stream socket, and older, files that the log was
+ * before, the oldest first, which are read before it: what is taken of these
+ * is set to -1. 0 or -errno.
+ */
 int recorder_readers_add(struct recorder_readers *all,
-    const struct message_recorder_read *wanted, int sink);
+    const struct message_recorder_read *wanted, int sink, int *older,
+    unsigned int older_count);
 /* Lines have reached the file. */
 void recorder_readers_wake(struct recorder_readers *all);
 uint32_t recorder_readers_count(const struct recorder_readers *all);

@@ -15,6 +15,7 @@
 #include "daemon/link_dialler.h"
 #include "daemon/link_recorder.h"
 #include "daemon/notify.h"
+#include "daemon/rotate.h"
 #include "daemon/supervisor.h"
 #include "daemon/watchdog.h"
 
@@ -181,6 +182,8 @@ on_started(void *arg, int rc, const struct err *err)
 	log_info("start", "serving socket=%s/control.sock sandboxes=%u",
 	    sv->config->host->run_dir, sv->sandbox_count);
 	pool_fill(&sv->pool);
+	if (rotate_start(sv) != 0)
+		log_err("rotate", "no memory: the log is not moved aside");
 	notify_ready();
 	watchdog_start(sv);
 }

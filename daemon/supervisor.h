@@ -65,6 +65,7 @@ struct supervisor {
 	bool is_leaving;       /* sandboxes run on when we end */
 	int exit_status;
 	struct host_watch *host_watch;
+	struct event *rotate_event; /* rotate.c */
 	int control_fd, metrics_fd; /* listeners, for each new api */
 	bool is_control_given;      /* the service manager's, who keeps it */
 	struct reloading reloading;

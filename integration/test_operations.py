@@ -1,9 +1,11 @@
 """What an operator is told: status, metrics, the dashboard."""
+import glob
 import json
+import os
 import re
 
 from harness import shell
-from harness.claims import claim, contains, equal, lacks
+from harness.claims import claim, contains, equal, lacks, until
 from harness.world import World
 
 NAMES = {"api.example.com": "10.201.0.10"}
@@ -117,3 +119,45 @@ def _():
         contains(got.out, "tapward_build_info")
     finally:
         shell.run(["kill", "-CONT", str(pid)]).ok()
+
+
+@claim("rotation: the log is moved aside at its size, the chain goes on, and log and verify read across files")
+def _():
+    with World(NAMES, start=False) as w:
+        with open(w.config, encoding="utf-8") as f:
+            text = f.read()
+        w.file("tapward.ini", text + "[audit]\nrotate-size = 1MB\n")
+        w.start()
+        s = w.sandbox(POLICY)
+        log = f"{w.folder}/log"
+        s.run(["curl", "-sS", "-m", "5", "http://first.example.com/"])
+        s.audited(host="first.example.com")
+        # A megabyte of refusals, with paths as long as records keep.
+        url = "http://more.example.com/" + "x" * 900
+        many = s.run(["curl", "-sS", "-m", "20", "-o", "/dev/null",
+                      f"{url}[1-900]"])
+        files = until(lambda: glob.glob(f"{log}/audit-*.jsonl"), 15,
+                      f"a file that was moved aside ({many!r})")
+        equal(len(files), 1)
+        until(lambda: "rotated" in open(f"{log}/audit.jsonl").readline(), 5,
+              "the first record after it")
+        s.run(["curl", "-sS", "-m", "5", "http://last.example.com/"])
+        s.audited(host="last.example.com")
+        shown = w.cli("log", s.name, "--json").ok().out
+        contains(shown, "first.example.com")
+        contains(shown, "last.example.com")
+        whole = w.cli("log", "--verify").ok().out
+        contains(whole, "in an unbroken chain")
+        both = [*files, f"{log}/audit.jsonl"]
+        contains(w.cli("log", "--verify", *both).ok().out, "in an unbroken chain")
+        equal(w.cli("log", "--verify", *reversed(both)).code, 1)
+        # The recorder dies with a log that is empty again: the chain goes on.
+        first = glob.glob(f"{log}/audit-*.jsonl")
+        os.rename(f"{log}/audit.jsonl", f"{log}/audit-3.jsonl")
+        pid = next(p["pid"] for p in json.loads(w.cli(
+            "status", "--json").ok().out)["processes"] if p["role"] == "recorder")
+        os.kill(pid, 9)
+        until(lambda: os.path.exists(f"{log}/audit.jsonl")
+              and os.path.getsize(f"{log}/audit.jsonl"), 10, "a new file")
+        all_files = [*first, f"{log}/audit-3.jsonl", f"{log}/audit.jsonl"]
+        return w.cli("log", "--verify", *all_files).ok().out.strip()

@@ -115,6 +115,7 @@ all_sections_are_read(void **state)
 	    "grant = ci-* user:ci-runner, x group:dev\ngrant = root-box\n"
 	    "[credential key]\nvalue = credential:key\nhost = a.example.org\n"
 	    "apply = header:X-Api-Key\ngrant = *\nset-cookie = keep\n"
+	    "[audit]\nrotate-size = 64MiB\n"
 	    "[limits]\nconnections = 8\nhead-bytes = 32KiB\nlease = 1m\n"
 	    "idle-timeout = 1500ms\n");
 	const struct message_broker_credential *d;
@@ -128,6 +129,7 @@ all_sections_are_read(void **state)
 	assert_int_equal(c->metrics_address.family, 6);
 	assert_int_equal(c->metrics_port, 9464);
 	assert_int_equal(c->pool, 0);
+	assert_int_equal(c->rotate_bytes, 64 << 20);
 	assert_int_equal(c->guest_ip, 0x0a090006);
 	assert_int_equal(c->prefix_len, 29);
 	assert_int_equal(c->resolver_count, 3);
@@ -212,8 +214,9 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		    "[daemon]?" },
 		{ "a policy's section", NO_CEILING "[allow x]\n",
 		    "h.ini:3: unknown section [allow]: see" },
-		{ "[audit], not enforced", NO_CEILING "[audit]\n",
-		    "h.ini:3: [audit] is not supported by this version" },
+		{ "a log that is moved aside at every turn",
+		    NO_CEILING "[audit]\nrotate-size = 1KB\n",
+		    "h.ini:4: rotate-size" },
 		{ "a section twice", "[network]\n" NO_CEILING "[network]\n",
 		    "h.ini:4: a second [network] (first on line 1)" },
 		{ "a name too much", NO_CEILING "[limits x]\n",

@@ -74,7 +74,7 @@ add(struct fixture *f, unsigned int count)
 static int
 open_copy(struct fixture *f, int fd)
 {
-	return recorder_log_open(f->log, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	return recorder_log_open(f->log, fcntl(fd, F_DUPFD_CLOEXEC, 0), -1);
 }
 
 static void
@@ -236,7 +236,7 @@ a_device_that_is_full_is_a_failure_too(void **state)
 	assert_true(fd != -1);
 	setup(&f);
 	/* It reads as zeros without an end: no log of ours. */
-	(void)recorder_log_open(f.log, fd);
+	(void)recorder_log_open(f.log, fd, -1);
 	add(&f, 1);
 	recorder_log_flush(f.log);
 	assert_false(f.can_write);
@@ -288,6 +288,40 @@ a_rotated_log_goes_on_from_the_one_before(void **state)
 	teardown(&f);
 }
 
+/* The recorder dies between the move and the first line after it. */
+static void
+an_empty_log_goes_on_from_what_was_moved_aside(void **state)
+{
+	AUTO_CLOSE int first = new_file();
+	AUTO_CLOSE int second = new_file();
+	struct message_recorder_status status;
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	assert_int_equal(open_copy(&f, first), 0);
+	add(&f, 5);
+	recorder_log_flush(f.log);
+	teardown(&f);
+	setup(&f);
+	assert_int_equal(recorder_log_open(f.log,
+			     fcntl(second, F_DUPFD_CLOEXEC, 0), first),
+	    0);
+	add(&f, 2);
+	recorder_log_flush(f.log);
+	recorder_log_status(f.log, &status);
+	assert_int_equal(status.seq, 7);
+	teardown(&f);
+	/* One that has lines goes on from its own. */
+	setup(&f);
+	assert_int_equal(recorder_log_open(f.log,
+			     fcntl(second, F_DUPFD_CLOEXEC, 0), first),
+	    0);
+	recorder_log_status(f.log, &status);
+	assert_int_equal(status.seq, 7);
+	teardown(&f);
+}
+
 int
 main(void)
 {
@@ -301,6 +335,8 @@ main(void)
 		cmocka_unit_test(a_device_that_is_full_is_a_failure_too),
 		cmocka_unit_test(without_a_file_all_is_lost_and_counted),
 		cmocka_unit_test(a_rotated_log_goes_on_from_the_one_before),
+		cmocka_unit_test(
+		    an_empty_log_goes_on_from_what_was_moved_aside),
 	};
 
 	(void)signal(SIGXFSZ, SIG_IGN);

@@ -53,7 +53,7 @@ setup(struct fixture *f)
 	f->log = recorder_log_new(f->base, &cb);
 	f->file = new_file();
 	assert_int_equal(recorder_log_open(f->log,
-			     fcntl(f->file, F_DUPFD_CLOEXEC, 0)),
+			     fcntl(f->file, F_DUPFD_CLOEXEC, 0), -1),
 	    0);
 	f->readers = recorder_readers_new(f->base, f->log);
 	assert_non_null(f->readers);
@@ -90,7 +90,9 @@ start(struct fixture *f, const char *sandbox, bool follow)
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	f->ours = fds[0];
 	assert_int_equal(fd_set_nonblock(f->ours, true), 0);
-	assert_int_equal(recorder_readers_add(f->readers, &wanted, fds[1]), 0);
+	assert_int_equal(recorder_readers_add(f->readers, &wanted, fds[1], NULL,
+			     0),
+	    0);
 }
 
 /* Lines that arrive until nothing more does. */
@@ -142,10 +144,44 @@ follows_over_a_rotation(void **state)
 	add(&f, "two", 2);
 	assert_int_equal(take_lines(&f), 2);
 	add(&f, "two", 1);
-	assert_int_equal(recorder_log_open(f.log, new_file()), 0);
+	assert_int_equal(recorder_log_open(f.log, new_file(), -1), 0);
 	add(&f, "two", 4);
 	assert_int_equal(take_lines(&f), 5);
 	assert_int_equal(recorder_readers_count(f.readers), 1);
+	teardown(&f);
+}
+
+/* Moved aside before it began, while it reads, and after. */
+static void
+reads_what_the_log_was_before(void **state)
+{
+	struct message_recorder_read wanted = { .sandbox = "one" };
+	struct fixture f;
+	int older[2], fds[2];
+
+	(void)state;
+	setup(&f);
+	add(&f, "one", 3);
+	add(&f, "two", 2);
+	older[0] = fcntl(f.file, F_DUPFD_CLOEXEC, 0);
+	older[1] = new_file();
+	assert_int_equal(recorder_log_open(f.log,
+			     fcntl(older[1], F_DUPFD_CLOEXEC, 0), -1),
+	    0);
+	add(&f, "one", 40);
+	assert_int_equal(recorder_log_open(f.log, new_file(), -1), 0);
+	add(&f, "one", 500);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	f.ours = fds[0];
+	assert_int_equal(fd_set_nonblock(f.ours, true), 0);
+	assert_int_equal(recorder_readers_add(f.readers, &wanted, fds[1], older,
+			     2),
+	    0);
+	assert_int_equal(older[0], -1);
+	assert_int_equal(recorder_log_open(f.log, new_file(), -1), 0);
+	add(&f, "one", 2500);
+	assert_int_equal(take_lines(&f), 3043);
+	assert_int_equal(recorder_readers_count(f.readers), 0);
 	teardown(&f);
 }
 
@@ -191,7 +227,8 @@ refuses_a_file(void **state)
 
 	(void)state;
 	setup(&f);
-	assert_int_equal(recorder_readers_add(f.readers, &wanted, new_file()),
+	assert_int_equal(recorder_readers_add(f.readers, &wanted, new_file(),
+			     NULL, 0),
 	    -EINVAL);
 	assert_int_equal(recorder_readers_count(f.readers), 0);
 	teardown(&f);
@@ -203,6 +240,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gets_what_it_asked_for_and_ends),
 		cmocka_unit_test(follows_over_a_rotation),
+		cmocka_unit_test(reads_what_the_log_was_before),
 		cmocka_unit_test(ends_when_nobody_reads),
 		cmocka_unit_test(a_slow_reader_does_not_keep_the_loop),
 		cmocka_unit_test(refuses_a_file),
