@@ -26,13 +26,30 @@ static const struct {
 	{ "NODE_EXTRA_CA_CERTS", "node, npm, yarn, pnpm", true },
 	/* npm's own setting hides the one above where it is set */
 	{ "NPM_CONFIG_CAFILE", "npm", false },
+	{ "YARN_HTTPS_CA_FILE_PATH", "yarn 2 and later", false },
 	{ "DENO_CERT", "deno", false },
+	{ "BUNDLE_SSL_CA_CERT", "bundler", false },
+	{ "COMPOSER_CAFILE", "composer", false },
+	{ "PERL_LWP_SSL_CA_FILE", "LWP, cpanm", false },
 	{ "AWS_CA_BUNDLE", "AWS clients", false },
 	{ "NIX_SSL_CERT_FILE", "nix", false },
 };
 
 static const char *const env_proxy_variables[] = { "HTTP_PROXY", "HTTPS_PROXY",
 	"http_proxy", "https_proxy" };
+
+/*
+ * What is the guest's own goes past the proxy. Clients differ in whether they
+ * read small or capital letters, and whether a name covers those below it.
+ */
+#define ENV_NO_PROXY "localhost,.localhost,127.0.0.1,::1"
+
+static const struct {
+	const char *variable, *value;
+} env_beside_proxy[] = {
+	{ "NO_PROXY", ENV_NO_PROXY }, { "no_proxy", ENV_NO_PROXY },
+	{ "NODE_USE_ENV_PROXY", "1" }, /* node 22.21 and later */
+};
 
 /*
  * What AWS's SDKs look for: a key that they can sign with. Of more than one
@@ -93,7 +110,8 @@ guest_env_each(const json_t *s, const char *bundle, const char *ca, bool proxy,
 
 	take("TAPWARD_SANDBOX", env_text(s, "name"), arg);
 	take("TAPWARD_PROXY", url, arg);
-	for (i = 0; i < sizeof(env_ca_variables) / sizeof(*env_ca_variables);
+	for (i = 0; bundle != NULL &&
+	     i < sizeof(env_ca_variables) / sizeof(*env_ca_variables);
 	     i++)
 		take(env_ca_variables[i].variable,
 		    env_ca_variables[i].is_added ? ca : bundle, arg);
@@ -101,6 +119,11 @@ guest_env_each(const json_t *s, const char *bundle, const char *ca, bool proxy,
 	     i < sizeof(env_proxy_variables) / sizeof(*env_proxy_variables);
 	     i++)
 		take(env_proxy_variables[i], url, arg);
+	for (i = 0;
+	     proxy && i < sizeof(env_beside_proxy) / sizeof(*env_beside_proxy);
+	     i++)
+		take(env_beside_proxy[i].variable, env_beside_proxy[i].value,
+		    arg);
 	json_array_foreach(all, i, c) take_placeholder(env_text(c, "name"),
 	    env_text(c, "placeholder"), take, arg);
 	json_array_foreach(all, i, c)

@@ -15,7 +15,8 @@ typedef void guest_env_take(const char *variable, const char *value, void *arg);
 /*
  * s is what the daemon says of the sandbox. bundle: a file of all roots that a
  * client trusts, ours among them; ca: a file with ours, for those that add it
- * to their own. proxy: also the variables that name the explicit proxy.
+ * to their own; bundle NULL: neither is told. proxy: also the variables that
+ * name the explicit proxy.
  */
 void guest_env_each(const json_t *s, const char *bundle, const char *ca,
     bool proxy, guest_env_take *take, void *arg);

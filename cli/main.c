@@ -68,8 +68,10 @@ static const struct cli_command commands[] = {
 	{ "reload", "NAME [--policy FILE] [--json] | --host",
 	    "give a sandbox another policy, or read the host's files again",
 	    cmd_reload },
-	{ "env", "NAME [--proxy] [--ca PATH]", "shell exports for a guest",
-	    cmd_env },
+	{ "env",
+	    "NAME [--proxy] [--ca PATH | --directory DIR [--at PATH]"
+	    " [--git HOST]...]",
+	    "shell exports for a guest, and files for its programs", cmd_env },
 	{ "log",
 	    "[NAME] [--follow] [--denied] [--json]"
 	    " | --verify [--head HASH] [FILE...]",
