@@ -73,6 +73,19 @@ aws_key_join(const struct aws_key *k, struct secret *ret)
 	return wr_ok(&w) ? 0 : -EMSGSIZE;
 }
 
+enum mint_fault
+aws_key_mint(const struct aws_key *k, struct secret *ret)
+{
+	switch (aws_key_join(k, ret)) {
+	case 0:
+		return MINT_OK;
+	case -EINVAL:
+		return MINT_ANSWER;
+	default:
+		return MINT_LOCAL;
+	}
+}
+
 /* One line of a file. */
 struct reading {
 	struct aws_key key;

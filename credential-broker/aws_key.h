@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/secret.h"
+#include "credential-broker/kind.h"
 
 /* A key as a kind hands it out: "KEYID SECRET", perhaps " TOKEN". Borrowed. */
 struct aws_key {
@@ -22,6 +23,8 @@ struct aws_key {
 bool aws_key_split(struct span value, struct aws_key *ret);
 /* The same, made of its parts. -EINVAL if they are none; or as secret_set(). */
 int aws_key_join(const struct aws_key *k, struct secret *ret);
+/* The same, as a kind says it of an issuer's answer. */
+enum mint_fault aws_key_mint(const struct aws_key *k, struct secret *ret);
 
 /*
  * Reads a file as AWS's own programs have them: aws_access_key_id =,

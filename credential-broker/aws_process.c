@@ -3,7 +3,6 @@
  */
 #include "credential-broker/aws_process.h"
 
-#include <errno.h>
 
 #include "credential-broker/answer.h"
 #include "credential-broker/aws_key.h"
@@ -50,14 +49,7 @@ take_key(const json_t *j, struct minted *ret)
 	    !take_text(j, "SecretAccessKey", &k.secret) ||
 	    !take_text(j, "SessionToken", &k.token))
 		return MINT_ANSWER;
-	switch (aws_key_join(&k, &ret->value)) {
-	case 0:
-		return MINT_OK;
-	case -EINVAL:
-		return MINT_ANSWER;
-	default:
-		return MINT_LOCAL;
-	}
+	return aws_key_mint(&k, &ret->value);
 }
 
 enum mint_fault

@@ -348,14 +348,7 @@ read_answer(const struct fetch_answer *a, struct minted *ret)
 	ret->not_after_boot_ms = kind_not_after_wall(end_s);
 	if (ret->not_after_boot_ms == 0)
 		return MINT_EXPIRED;
-	switch (aws_key_join(&k, &ret->value)) {
-	case 0:
-		return MINT_OK;
-	case -EINVAL:
-		return MINT_ANSWER;
-	default:
-		return MINT_LOCAL;
-	}
+	return aws_key_mint(&k, &ret->value);
 }
 
 static void

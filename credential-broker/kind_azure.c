@@ -13,6 +13,7 @@
 #include "base/ascii.h"
 #include "credential-broker/broker.h"
 #include "credential-broker/credential.h"
+#include "credential-broker/kind_fetch.h"
 #include "credential-broker/oauth2.h"
 
 #define AUTHORITY_URL "https://login.microsoftonline.com"
@@ -172,9 +173,7 @@ on_token(const struct fetch_answer *a, void *arg)
 	struct minted minted = { .not_after_boot_ms = 0 };
 	const enum mint_fault fault = oauth2_read(a, "", 0, &minted, NULL);
 
-	m->state = NULL;
-	mint_end(m, fault, &minted, a->retry_after_s);
-	minted_done(&minted);
+	kind_fetch_end(m, fault, &minted, a->retry_after_s);
 }
 
 static void
@@ -183,6 +182,7 @@ azure_begin(struct mint *m)
 	const struct azure *z = m->credential->state;
 	AUTO_FORM struct form body = form_new(), header = form_new();
 	enum mint_fault fault = MINT_LOCAL;
+	struct fetch *t = NULL;
 
 	form_add(&body, "grant_type", "client_credentials");
 	form_add(&body, z->name, z->value);
@@ -196,18 +196,9 @@ azure_begin(struct mint *m)
 			.body_type = "application/x-www-form-urlencoded",
 			.want_type = "application/json" };
 
-		m->state =
-		    fetch_start(m->broker->fetcher, &req, on_token, m, &fault);
+		t = fetch_start(m->broker->fetcher, &req, on_token, m, &fault);
 	}
-	if (m->state == NULL)
-		mint_end(m, fault, NULL, 0);
-}
-
-static void
-azure_cancel(struct mint *m)
-{
-	fetch_cancel(m->state);
-	m->state = NULL;
+	kind_fetch_begun(m, t, fault);
 }
 
 /*
@@ -228,5 +219,5 @@ const struct kind kind_azure = {
 	.load = azure_load,
 	.unload = azure_unload,
 	.begin = azure_begin,
-	.cancel = azure_cancel,
+	.cancel = kind_fetch_cancel,
 };
