@@ -3,7 +3,6 @@
  */
 #include "credential-broker/aws_process.h"
 
-
 #include "credential-broker/answer.h"
 #include "credential-broker/aws_key.h"
 
