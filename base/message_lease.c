@@ -101,6 +101,7 @@ message_lease_encode(struct wr *w, const struct message_lease *m)
 	}
 	wr_u64(w, m->lease_id);
 	wr_u64(w, m->expires_boot_ms);
+	wr_u64(w, m->renew_boot_ms);
 	field_bool_write(w, m->any_request);
 	field_bool_write(w, m->serves_websocket);
 	wr_u8(w, (uint8_t)m->apply);
@@ -167,6 +168,7 @@ message_lease_decode(struct rd *r, struct message_lease *ret)
 	}
 	m.lease_id = rd_u64(r);
 	m.expires_boot_ms = rd_u64(r);
+	m.renew_boot_ms = rd_u64(r);
 	m.any_request = field_bool(r);
 	m.serves_websocket = field_bool(r);
 	m.apply = (enum lease_apply)field_enum(r, LEASE_APPLY_COUNT);

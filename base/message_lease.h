@@ -64,6 +64,11 @@ struct message_lease {
 	uint64_t lease_id;
 	/* CLOCK_BOOTTIME, ms: not used after it */
 	uint64_t expires_boot_ms;
+	/*
+	 * of the same clock: from then on another value is minted in place of
+	 * one that an origin answers 401; 0: never
+	 */
+	uint64_t renew_boot_ms;
 	/* the definition binds no path or method, so the lease serves any */
 	bool any_request;
 	bool serves_websocket; /* may go into a request that opens one */

@@ -230,9 +230,10 @@ drop_expired(struct sandbox *s)
 /* What the answer to one question is made of. */
 struct lent {
 	const struct secret *value;
-	const char *user;     /* "": as defined */
-	uint64_t end_boot_ms; /* UINT64_MAX: none of its own */
-	uint64_t token;       /* its number; 0 without one */
+	const char *user;       /* "": as defined */
+	uint64_t end_boot_ms;   /* UINT64_MAX: none of its own */
+	uint64_t token;         /* its number; 0 without one */
+	uint64_t renew_boot_ms; /* as in struct message_lease */
 };
 
 static struct lease *
@@ -308,6 +309,7 @@ send_value(struct sandbox *s, uint32_t id, const struct credential *c,
 	struct message_lease m = { .reason = REASON_NONE,
 		.lease_id = l->id,
 		.expires_boot_ms = l->expires_boot_ms,
+		.renew_boot_ms = lent->renew_boot_ms,
 		.any_request =
 		    c->kind->scope == NULL && credential_serves_any_request(c),
 		.serves_websocket = d->serves_websocket,
@@ -391,7 +393,7 @@ lend_token(struct asking *a, uint32_t id)
 	}
 	return lend(a, id,
 	    &(struct lent){ &t->minted.value, t->minted.user,
-		token_lease_end(t), t->number });
+		token_lease_end(t), t->number, token_renew_from(t) });
 }
 
 /* Nothing stands against it. */
@@ -406,7 +408,7 @@ grant(struct asking *a, uint32_t id)
 	held = c->kind->held == NULL ? NULL : c->kind->held(c);
 	if (held == NULL)
 		return lend_token(a, id);
-	return lend(a, id, &(struct lent){ held, "", UINT64_MAX, 0 });
+	return lend(a, id, &(struct lent){ held, "", UINT64_MAX, 0, 0 });
 }
 
 void

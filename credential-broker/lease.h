@@ -17,8 +17,8 @@ void lease_request(struct sandbox *s, uint32_t id,
 /*
  * An origin answered 401 to the lease of this number. Its value is dropped, at
  * most once in TOKEN_REJECT_MS, and the gate forgets it; a value that cannot be
- * minted anew stays. The request itself is not sent again: the guest has its
- * 401, and whoever asks next gets another value.
+ * minted anew stays. Whoever asks next gets another value: the gate itself, if
+ * it can send the request again.
  */
 void lease_reject(struct sandbox *s, uint64_t lease_id);
 /*

@@ -533,6 +533,13 @@ token_lease_end(const struct token *t)
 						 : t->hard_boot_ms;
 }
 
+uint64_t
+token_renew_from(const struct token *t)
+{
+	return t->rejected_boot_ms == 0 ? 1
+					: t->rejected_boot_ms + TOKEN_REJECT_MS;
+}
+
 bool
 token_reject(struct sandbox *s, uint64_t number)
 {
@@ -542,9 +549,7 @@ token_reject(struct sandbox *s, uint64_t number)
 	LIST_FOREACH(t, &s->tokens, link)
 	if (t->number == number && number != 0)
 		break;
-	if (t == NULL ||
-	    (t->rejected_boot_ms != 0 &&
-		now < t->rejected_boot_ms + TOKEN_REJECT_MS))
+	if (t == NULL || now < token_renew_from(t))
 		return false;
 	t->rejected_boot_ms = now;
 	record_minted(t, RECORD_INVALIDATE);

@@ -75,6 +75,8 @@ int token_wait(struct token *t, uint32_t id,
     const struct message_lease_request *req);
 /* How long a gate may keep it: until its soft end, then until its hard one. */
 uint64_t token_lease_end(const struct token *t);
+/* From when on token_reject() drops it (CLOCK_BOOTTIME). */
+uint64_t token_renew_from(const struct token *t);
 /*
  * An origin refused the value of this number with 401: it is dropped, given
  * back, and the next one minted when somebody asks. True if it was dropped.

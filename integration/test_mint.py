@@ -10,6 +10,7 @@ from harness import shell
 from harness.claims import claim, contains, equal, lacks, until
 from harness.oidc import Issuer
 from harness.origins import HeadsOrigin
+from harness.steady import Steady
 from harness.world import World
 
 ORIGIN, ISSUER = "10.201.0.30", "10.201.0.31"
@@ -176,6 +177,46 @@ def _():
 def broker_pid(w):
     status = json.loads(w.cli("status", "--json").ok().out)
     return next(p["pid"] for p in status["processes"] if p["role"] == "broker")
+
+
+@claim("oauth2: a token that its origin refuses is replaced, and the request sent again, unseen by the guest")
+def _():
+    w, issuer, origin, s = world()
+    mine, minted = token(s, origin), issuer.count("/token")
+    origin.refuses.add(mine)
+    codes = []
+    del origin.heads[:]
+    url = "https://api.example.com/"
+    for argv in ([], ["-X", "DELETE"], []):
+        codes.append(s.curl(*argv, "-w", "%{http_code}", url).out)
+    equal(codes, ["ok\n200"] * 3)
+    sent = [re.search(r"authorization: Bearer (\S+)\r\n", head, re.I).group(1)
+            for head in origin.heads]
+    fresh = sent[-1]
+    equal(sent, [mine] + [fresh] * 3)
+    assert fresh != mine and not issuer.is_active(mine, "svc", SECRET)
+    equal(issuer.count("/token") - minted, 1)
+    # Not twice in half a minute: then it is the guest's affair.
+    origin.refuses.add(fresh)
+    equal(s.curl("-w", "%{http_code}", url).out, "no\n401")
+    equal(issuer.count("/token") - minted, 1)
+    origin.refuses.clear()
+
+
+KILLS = 3
+
+
+@claim("oauth2: the broker is killed under traffic: no request fails, those that need a credential wait for the next one")
+def _():
+    w, _, _, s = world()
+    steady = w.own(Steady(w, s, "api.example.com", "/"))
+    for _ in range(KILLS):
+        pid = broker_pid(w)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: broker_pid(w) not in (0, pid), 10, "another broker")
+        steady.more(4)
+    # connect-timeout bounds it; a broker is there again long before.
+    return f"{KILLS} kills, {steady.stop(5)}"
 
 
 @claim("oauth2: what a broker had minted is given back when it is killed, and when it is told to end")

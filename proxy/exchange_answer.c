@@ -5,6 +5,7 @@
 #include "proxy/exchange_private.h"
 #include "proxy/lease.h"
 
+#include "base/clock.h"
 #include "wire/token.h"
 
 /*
@@ -92,12 +93,47 @@ hide_length(struct exchange_head *h)
 	h->has_length = false;
 }
 
+/*
+ * RFC 9110 15.5.2: what is answered 401 was not applied, so whatever its method
+ * it may be sent again, with another value, if all of it is still here: it has
+ * no body, or one that is held until it is signed.
+ */
+static bool
+may_renew(const struct exchange *x, const struct http_response *res)
+{
+	const struct message_lease *l;
+
+	if (res->status != 401 || !x->has_credential || x->injection == NULL ||
+	    x->was_renewed || x->push != NULL || !x->is_up_whole ||
+	    x->is_up_begun)
+		return false;
+	l = &x->injection->lease;
+	return l->renew_boot_ms != 0 && clock_boot_ms() >= l->renew_boot_ms;
+}
+
+/* The guest sees neither this answer nor that there was one. */
+static void
+renew(struct exchange *x)
+{
+	struct origin *o = x->origin;
+
+	x->was_renewed = true;
+	x->origin = NULL;
+	lease_rejected(x->gate, x->injection->lease.lease_id);
+	origin_release(o);
+	exchange_go_out(x);
+}
+
 void
 exchange_origin_head(struct exchange *x, const struct http_response *res)
 {
 	struct exchange_head h;
 
 	exchange_alive(x);
+	if (may_renew(x, res)) {
+		renew(x);
+		return;
+	}
 	if (res->framing == HTTP_FRAMING_TUNNEL &&
 	    !exchange_tunnel_open(x, res))
 		return;

@@ -78,6 +78,7 @@ struct exchange {
 	/* the way to the origin */
 	bool has_credential; /* one is put in, and looked for in the answer */
 	bool was_repeated;
+	bool was_renewed; /* sent again, since a lease was answered 401 */
 	struct lease_wait *lease;
 	uint32_t revocations;        /* when the lease was given */
 	struct injection *injection; /* NULL before its lease came */

@@ -17,40 +17,22 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_broker.h"
+#include "proxy/kept.h"
 #include "proxy/pool.h"
 
 #define AREA "lease"
-/* Each takes locked pages; a policy that names more asks anew each time. */
-#define KEPT_MAX 64
-/* A look at the ends of kept leases: none lies in memory longer than this. */
-#define SWEEP_MS 1000
-
-/* What a kept lease is for. */
-struct lease_key {
-	char credential[CREDENTIAL_NAME_SIZE];
-	char host[HOST_NAME_SIZE];
-	uint16_t port;
-	uint8_t scheme;
-	char region[LEASE_WORD_SIZE]; /* a key to sign with is of one each */
-	char service[LEASE_WORD_SIZE];
-};
-
-struct kept {
-	TAILQ_ENTRY(kept) link;
-	struct lease_key key;
-	struct injection *lease; /* a reference */
-};
-
-TAILQ_HEAD(kept_line, kept);
-
 struct lease_wait {
 	TAILQ_ENTRY(lease_wait) link;
 	struct lease_port *port;
-	uint32_t id;       /* 0: never sent, or it waits for the grants */
+	bool is_for_grants;
+	/* of its question; 0: it waits for a broker to ask, or for grants */
+	uint32_t id;
 	uint64_t until_ms; /* clock_mono_ms() */
 	bool has_failed;   /* in port->failed */
 	uint64_t forgets;  /* port->forgets when it was asked */
-	struct lease_key key;
+	struct kept_key key;
+	/* borrows path and query from who asks, as long as it waits */
+	struct message_lease_request req;
 	lease_done *done;
 	void *arg;
 };
@@ -61,33 +43,13 @@ struct lease_port {
 	struct gate *gate;
 	struct chan *chan; /* NULL while the broker is away */
 	struct event *timer;
-	struct event *sweep;
-	struct wait_line open;   /* asked, by until_ms */
+	struct wait_line open;   /* asked, or to be asked; by until_ms */
 	struct wait_line failed; /* to be told on the next turn */
-	struct kept_line kept;   /* oldest first */
-	size_t kept_count;
+	struct kept_leases kept;
 	uint64_t forgets; /* how often something was to be forgotten */
 	struct grants *grants;
 	const char *detail; /* of the refusal that is being told; "" */
 };
-
-static bool
-key_equals(const struct lease_key *a, const struct lease_key *b)
-{
-	return strcmp(a->credential, b->credential) == 0 &&
-	    strcmp(a->host, b->host) == 0 && a->port == b->port &&
-	    a->scheme == b->scheme && strcmp(a->region, b->region) == 0 &&
-	    strcmp(a->service, b->service) == 0;
-}
-
-static void
-kept_drop(struct lease_port *p, struct kept *k)
-{
-	TAILQ_REMOVE(&p->kept, k, link);
-	p->kept_count--;
-	injection_unref(k->lease);
-	free(k);
-}
 
 /* What the callee does in there cannot pull the lease away from it. */
 static void
@@ -96,72 +58,6 @@ lend(struct injection *lease, lease_done *done, void *arg)
 	(void)injection_ref(lease);
 	done(REASON_NONE, lease, arg);
 	injection_unref(lease);
-}
-
-/* Wipes what has ended, and what is of this credential (NULL: nothing more). */
-static void
-kept_prune(struct lease_port *p, const char *credential)
-{
-	uint64_t now_ms = clock_boot_ms();
-	struct kept *k, *next;
-
-	for (k = TAILQ_FIRST(&p->kept); k != NULL; k = next) {
-		next = TAILQ_NEXT(k, link);
-		if (k->lease->lease.expires_boot_ms <= now_ms ||
-		    (credential != NULL &&
-			strcmp(k->key.credential, credential) == 0))
-			kept_drop(p, k);
-	}
-}
-
-static struct kept *
-kept_find(struct lease_port *p, const struct lease_key *key)
-{
-	struct kept *k;
-
-	kept_prune(p, NULL);
-	TAILQ_FOREACH(k, &p->kept, link)
-	if (key_equals(&k->key, key))
-		return k;
-	return NULL;
-}
-
-static void
-sweep_later(struct lease_port *p)
-{
-	static const struct timeval delay = { SWEEP_MS / 1000, 0 };
-
-	if (p->kept_count > 0)
-		(void)event_add(p->sweep, &delay);
-}
-
-static void
-on_sweep(evutil_socket_t fd, short what, void *arg)
-{
-	struct lease_port *p = arg;
-
-	(void)fd;
-	(void)what;
-	kept_prune(p, NULL);
-	sweep_later(p);
-}
-
-static void
-keep(struct lease_port *p, const struct lease_key *key, struct injection *lease)
-{
-	struct kept *k = kept_find(p, key);
-
-	if (k != NULL)
-		kept_drop(p, k);
-	if (p->kept_count >= KEPT_MAX)
-		kept_drop(p, TAILQ_FIRST(&p->kept));
-	k = malloc(sizeof(*k));
-	if (k == NULL)
-		return;
-	*k = (struct kept){ .key = *key, .lease = injection_ref(lease) };
-	TAILQ_INSERT_TAIL(&p->kept, k, link);
-	p->kept_count++;
-	sweep_later(p);
 }
 
 static void
@@ -224,26 +120,29 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	arm(p);
 }
 
-/* True when it was sent. */
-static bool
-ask(struct lease_wait *w, const struct message_lease_request *req)
+/* Now, or of the broker that comes next: one that cannot be sent waits. */
+static void
+ask(struct lease_wait *w)
 {
 	uint8_t buf[LEASE_REQUEST_BODY_MAX_BYTES];
 	struct wr body = wr_init(buf, sizeof(buf));
+	struct chan *chan = w->port->chan;
 
-	if (w->port->chan == NULL || req->path.len > LEASE_PATH_MAX_BYTES ||
-	    req->query.len > LEASE_QUERY_MAX_BYTES)
-		return false;
-	message_lease_request_encode(&body, req);
-	w->id = chan_next_id(w->port->chan);
-	return chan_send(w->port->chan, MSG_LEASE_REQUEST, w->id, &body, NULL,
-		   0) == 0;
+	w->id = 0;
+	w->forgets = w->port->forgets;
+	if (chan == NULL)
+		return;
+	message_lease_request_encode(&body, &w->req);
+	w->id = chan_next_id(chan);
+	/* A channel that breaks tells so itself. */
+	if (chan_send(chan, MSG_LEASE_REQUEST, w->id, &body, NULL, 0) != 0)
+		w->id = 0;
 }
 
-static struct lease_key
+static struct kept_key
 key_of(const struct message_lease_request *req)
 {
-	struct lease_key key = { .port = req->port, .scheme = req->scheme };
+	struct kept_key key = { .port = req->port, .scheme = req->scheme };
 
 	memcpy(key.credential, req->credential, sizeof(key.credential));
 	memcpy(key.host, req->host, sizeof(key.host));
@@ -257,31 +156,34 @@ lease_get(struct gate *g, const struct message_lease_request *req,
     lease_done *done, void *arg, bool *ret_is_done)
 {
 	struct lease_port *p = g->broker;
-	struct lease_key key = key_of(req);
-	struct kept *k = p == NULL ? NULL : kept_find(p, &key);
+	struct kept_key key = key_of(req);
+	struct injection *in = p == NULL ? NULL : kept_find(&p->kept, &key);
 	struct lease_wait *w = NULL;
 
 	*ret_is_done = false;
-	if (k == NULL && p != NULL)
+	if (in == NULL && p != NULL)
 		w = calloc(1, sizeof(*w));
 	if (w == NULL) {
 		*ret_is_done = true;
-		if (k != NULL)
-			lend(k->lease, done, arg);
+		if (in != NULL)
+			lend(in, done, arg);
 		else
 			done(REASON_CREDENTIAL_UNAVAILABLE, NULL, arg);
 		return NULL;
 	}
 	*w = (struct lease_wait){ .port = p,
 		.until_ms = clock_mono_ms() + g->limits.connect_timeout_ms,
-		.forgets = p->forgets,
 		.key = key,
+		.req = *req,
 		.done = done,
 		.arg = arg };
-	if (ask(w, req))
-		TAILQ_INSERT_TAIL(&p->open, w, link);
-	else
+	if (req->path.len > LEASE_PATH_MAX_BYTES ||
+	    req->query.len > LEASE_QUERY_MAX_BYTES) {
 		fail_later(w);
+	} else {
+		ask(w);
+		TAILQ_INSERT_TAIL(&p->open, w, link);
+	}
 	arm(p);
 	return w;
 }
@@ -309,13 +211,11 @@ lease_await_grants(struct gate *g, lease_done *done, void *arg)
 	if (w == NULL)
 		return NULL;
 	*w = (struct lease_wait){ .port = p,
+		.is_for_grants = true,
 		.until_ms = clock_mono_ms() + g->limits.connect_timeout_ms,
 		.done = done,
 		.arg = arg };
-	if (p->chan != NULL)
-		TAILQ_INSERT_TAIL(&p->open, w, link);
-	else
-		fail_later(w);
+	TAILQ_INSERT_TAIL(&p->open, w, link);
 	arm(p);
 	return w;
 }
@@ -328,6 +228,8 @@ lease_rejected(struct gate *g, uint64_t lease_id)
 	uint8_t buf[16];
 	struct wr w = wr_init(buf, sizeof(buf));
 
+	if (p != NULL)
+		kept_reject(&p->kept, lease_id);
 	if (p == NULL || p->chan == NULL)
 		return;
 	message_lease_rejected_encode(&w, &m);
@@ -350,11 +252,7 @@ forget(struct lease_port *p, const char *credential)
 {
 	/* An answer on its way may be what is to be forgotten: not kept. */
 	p->forgets++;
-	if (credential != NULL)
-		kept_prune(p, credential);
-	else
-		while (!TAILQ_EMPTY(&p->kept))
-			kept_drop(p, TAILQ_FIRST(&p->kept));
+	kept_forget(&p->kept, credential);
 	pool_revoke(p->gate, credential);
 }
 
@@ -371,7 +269,18 @@ find(struct lease_port *p, uint32_t id)
 	struct lease_wait *w;
 
 	TAILQ_FOREACH(w, &p->open, link)
-	if (w->id == id)
+	if (w->id == id && !w->is_for_grants)
+		return w;
+	return NULL;
+}
+
+static struct lease_wait *
+find_for_grants(struct lease_port *p)
+{
+	struct lease_wait *w;
+
+	TAILQ_FOREACH(w, &p->open, link)
+	if (w->is_for_grants)
 		return w;
 	return NULL;
 }
@@ -410,7 +319,7 @@ serve(struct lease_port *p, struct lease_wait *w, struct message_lease *m)
 		return;
 	}
 	if (m->any_request && p->forgets == w->forgets)
-		keep(p, &w->key, lease);
+		kept_add(&p->kept, &w->key, lease);
 	lend(lease, w->done, w->arg);
 	injection_unref(lease);
 	free(w);
@@ -432,7 +341,7 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 		lease =
 		    (struct message_lease){ .reason =
 						REASON_CREDENTIAL_UNAVAILABLE };
-	/* 0 is no question's: those wait for the grants. */
+	/* 0 is no question's: those were not sent. */
 	w = rd_done(&msg->body) && msg->id != 0 ? find(p, msg->id) : NULL;
 	if (w != NULL) {
 		TAILQ_REMOVE(&p->open, w, link);
@@ -476,7 +385,7 @@ on_grants_whole(struct chan *c, struct chan_msg *msg, void *arg)
 	(void)c;
 	if (rc != 0)
 		return rc;
-	while ((w = find(p, 0)) != NULL) {
+	while ((w = find_for_grants(p)) != NULL) {
 		TAILQ_REMOVE(&p->open, w, link);
 		tell(w, REASON_NONE);
 	}
@@ -490,19 +399,21 @@ static const struct chan_rule rules[] = {
 	{ MSG_GRANTS_WHOLE, MESSAGE_SMALL_BYTES, 0, 0, on_grants_whole },
 };
 
+/*
+ * One broker is gone, or another is there. Whoever waits goes on waiting and
+ * is asked for anew: the supervisor starts a broker again within a moment.
+ */
 static void
-fail_all(struct lease_port *p)
+turn_over(struct lease_port *p)
 {
 	struct lease_wait *w;
 
-	while ((w = TAILQ_FIRST(&p->open)) != NULL) {
-		TAILQ_REMOVE(&p->open, w, link);
-		fail_later(w);
-	}
 	/* A broker that is gone cannot say that a lease was revoked. */
 	forget(p, NULL);
 	grants_forget_next(p->grants);
-	arm(p);
+	TAILQ_FOREACH(w, &p->open, link)
+	if (!w->is_for_grants)
+		ask(w);
 }
 
 static void
@@ -513,7 +424,7 @@ on_closed(struct chan *c, void *arg)
 	log_warn(AREA, "broker=gone");
 	chan_free(c);
 	p->chan = NULL;
-	fail_all(p);
+	turn_over(p);
 }
 
 static struct lease_port *
@@ -527,12 +438,11 @@ port_new(struct gate *g)
 	p->detail = "";
 	TAILQ_INIT(&p->open);
 	TAILQ_INIT(&p->failed);
-	TAILQ_INIT(&p->kept);
 	p->timer = evtimer_new(g->base, on_timer, p);
-	p->sweep = evtimer_new(g->base, on_sweep, p);
 	p->grants = grants_new();
 	g->broker = p;
-	if (p->timer == NULL || p->sweep == NULL || p->grants == NULL) {
+	if (kept_init(&p->kept, g->base) != 0 || p->timer == NULL ||
+	    p->grants == NULL) {
 		lease_port_free(g);
 		return NULL;
 	}
@@ -555,7 +465,7 @@ lease_port_set(struct gate *g, int fd)
 	}
 	chan_free(p->chan);
 	p->chan = chan;
-	fail_all(p);
+	turn_over(p);
 	return 0;
 }
 
@@ -579,13 +489,10 @@ lease_port_free(struct gate *g)
 		return;
 	line_free(&p->open);
 	line_free(&p->failed);
-	while (!TAILQ_EMPTY(&p->kept))
-		kept_drop(p, TAILQ_FIRST(&p->kept));
+	kept_done(&p->kept);
 	chan_free(p->chan);
 	if (p->timer != NULL)
 		event_free(p->timer);
-	if (p->sweep != NULL)
-		event_free(p->sweep);
 	grants_free(p->grants);
 	free(p);
 	g->broker = NULL;

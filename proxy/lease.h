@@ -22,8 +22,10 @@ typedef void lease_done(enum reason reason, struct injection *in, void *arg);
 
 /*
  * Calls done from inside when a kept lease serves (result NULL and
- * *ret_is_done true); else later, from the loop. No broker, or no answer
- * within limits.connect_timeout_ms: REASON_CREDENTIAL_UNAVAILABLE.
+ * *ret_is_done true); else later, from the loop. No answer within
+ * limits.connect_timeout_ms: REASON_CREDENTIAL_UNAVAILABLE. A broker that goes
+ * meanwhile is waited for, and the next one asked. req's path and query are
+ * borrowed until then, or lease_cancel().
  */
 struct lease_wait *lease_get(struct gate *g,
     const struct message_lease_request *req, lease_done *done, void *arg,
@@ -49,7 +51,10 @@ const struct grants *lease_grants(const struct gate *g);
  */
 struct lease_wait *lease_await_grants(struct gate *g, lease_done *done,
     void *arg);
-/* An origin answered 401 to a request with this lease: the broker is told. */
+/*
+ * An origin answered 401 to a request with this lease: the broker is told, and
+ * asked before it is used again.
+ */
 void lease_rejected(struct gate *g, uint64_t lease_id);
 /* Wipes every lease held: a reload, a revocation. */
 void lease_forget_all(struct gate *g);

@@ -122,13 +122,14 @@ class RawOrigin:
 
 
 class HeadsOrigin:
-    """Over TLS, answers every request without a body with 200; heads holds
-    them as they came."""
+    """Over TLS, answers every request without a body with 200, or with 401
+    if it holds a text of refuses; heads holds them as they came."""
 
     def __init__(self, world, address, *names):
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(*world.authority.issue(*names))
         self.heads = []
+        self.refuses = set()
         self.raw = RawOrigin(world.net, address, 443, self.serve)
 
     def serve(self, peer, record):
@@ -141,8 +142,13 @@ class HeadsOrigin:
                 if not part:
                     return
                 head += part
-            self.heads.append(head.decode("latin-1"))
-            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
+            head = head.decode("latin-1")
+            self.heads.append(head)
+            if any(text in head for text in self.refuses):
+                peer.sendall(b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: "
+                             b"Bearer\r\nContent-Length: 3\r\n\r\nno\n")
+            else:
+                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
 
     def close(self):
         self.raw.close()

@@ -56,6 +56,7 @@ struct answer {
 	uint32_t id;
 	enum reason reason;
 	uint64_t lease_id;
+	uint64_t renew_boot_ms;
 	uint64_t expires_boot_ms;
 	bool any_request, serves_websocket;
 	enum lease_apply apply;
@@ -150,6 +151,7 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 		.reason = m.reason,
 		.lease_id = m.lease_id,
 		.expires_boot_ms = m.expires_boot_ms,
+		.renew_boot_ms = m.renew_boot_ms,
 		.any_request = m.any_request,
 		.serves_websocket = m.serves_websocket,
 		.apply = m.apply,

@@ -155,6 +155,16 @@ on_lease_request(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_lease_rejected(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct message_lease_rejected m;
+
+	(void)c;
+	(void)arg;
+	return message_lease_rejected_decode(&msg->body, &m);
+}
+
 static const struct chan_rule recorder_rules[] = {
 	{ MSG_AUDIT, AUDIT_BODY_MAX_BYTES, 0, 0, on_audit },
 };
@@ -165,6 +175,7 @@ static const struct chan_rule dialler_rules[] = {
 };
 
 static const struct chan_rule broker_rules[] = {
+	{ MSG_LEASE_REJECTED, MESSAGE_SMALL_BYTES, 0, 0, on_lease_rejected },
 	{ MSG_LEASE_REQUEST, LEASE_REQUEST_BODY_MAX_BYTES, 0, 0,
 	    on_lease_request },
 };
@@ -215,6 +226,13 @@ fixture_new_recorder(struct fixture *f)
 {
 	f->recorder =
 	    peer_new(f, audit_port_set, recorder_rules, 1, on_recorder_closed);
+}
+
+void
+fixture_new_broker(struct fixture *f)
+{
+	f->broker =
+	    peer_new(f, lease_port_set, broker_rules, 2, on_broker_closed);
 }
 
 /* --- the sockets --- */
@@ -439,8 +457,7 @@ make_gate(struct fixture *f)
 	    peer_new(f, audit_port_set, recorder_rules, 1, on_recorder_closed);
 	f->dialler =
 	    peer_new(f, dial_port_set, dialler_rules, 2, on_dialler_closed);
-	f->broker =
-	    peer_new(f, lease_port_set, broker_rules, 1, on_broker_closed);
+	fixture_new_broker(f);
 }
 
 struct fixture *

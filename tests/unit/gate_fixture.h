@@ -57,6 +57,7 @@ struct fixture {
 	struct message_lease_request lease_request; /* the last */
 	char lease_path[256];
 	uint32_t lease_id;
+	uint64_t renew_boot_ms; /* of the leases that are given */
 	size_t lease_count;
 
 	int listening; /* the gate's, on every loopback address */
@@ -85,6 +86,7 @@ void fixture_reload(struct fixture *f, const char *policy);
 
 /* After f->recorder was freed and set to NULL. */
 void fixture_new_recorder(struct fixture *f);
+void fixture_new_broker(struct fixture *f);
 
 /* Runs the loop until condition holds; fails the test after ten seconds. */
 typedef bool fixture_condition(struct fixture *f, void *arg);

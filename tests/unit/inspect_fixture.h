@@ -99,6 +99,8 @@ struct fix {
 	uint64_t lease_id;
 	unsigned int rejected_count; /* leases that the broker heard of */
 	uint64_t lease_ms;           /* how long each holds, 0: for ever */
+	uint64_t renew_boot_ms;      /* as in struct message_lease */
+	const char *next_secret;     /* of leases after one was rejected */
 	size_t lease_count;
 	struct grants *grants;         /* empty, and known, at first */
 	const char *grant_placeholder; /* of what is granted next; "" */

@@ -223,9 +223,15 @@ fix_grant(struct fix *f, const char *host, uint16_t port, const char *names)
 void
 lease_rejected(struct gate *g, uint64_t lease_id)
 {
+	struct fix *f = fix_current();
+
 	(void)g;
-	assert_int_equal(lease_id, fix_current()->lease_id);
-	fix_current()->rejected_count++;
+	assert_int_equal(lease_id, f->lease_id);
+	f->rejected_count++;
+	if (f->next_secret != NULL) {
+		f->secret = f->next_secret;
+		f->lease_id++;
+	}
 }
 
 const char *
@@ -282,6 +288,7 @@ give_lease(lease_done *done, void *arg)
 		.expires_boot_ms = f->lease_ms == 0
 		    ? UINT64_MAX
 		    : clock_boot_ms() + f->lease_ms,
+		.renew_boot_ms = f->renew_boot_ms,
 		.any_request = true,
 		.serves_websocket = f->lease_serves_websocket,
 		.apply = f->apply };

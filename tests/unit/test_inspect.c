@@ -312,6 +312,107 @@ a_401_is_told_to_the_broker(void **state)
 	assert_int_equal(f->rejected_count, 1);
 }
 
+#define NEXT "n3xt-canary-0123456789abcdefghi"
+#define NO                                                                     \
+	"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\n"            \
+	"Content-Length: 3\r\n\r\nold"
+
+/* A value that ended early: the guest sees neither it nor the 401. */
+static void
+what_is_answered_401_is_sent_again_with_another_value(void **state)
+{
+	static const char *const requests[] = {
+		KEY_GET,
+		"POST /k/x HTTP/1.1\r\n" KEY_HOST "Content-Length: 0\r\n\r\n",
+	};
+	struct fix *f = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t records = f->record_count;
+		struct peer *o;
+
+		f->renew_boot_ms = 1;
+		f->secret = SECRET;
+		f->next_secret = NEXT;
+		f->is_lease_late = i == 1;
+		fix_open_tls(f, "key.example.org");
+		o = fix_ask(f, requests[i]);
+		assert_true(peer_has(o, "Bearer " SECRET "\r\n"));
+		f->renew_boot_ms = UINT64_MAX;
+		peer_say(o, NO);
+		o = fix_origin(f, 1);
+		fix_until(f, peer_has(o, "\r\n\r\n"));
+		assert_true(peer_has(o, "Bearer " NEXT "\r\n"));
+		peer_say(o, OK2);
+		fix_until(f, peer_has(&f->guest, "ok"));
+		assert_false(peer_has(&f->guest, "401"));
+		assert_false(peer_has(&f->guest, "old"));
+		assert_int_equal(f->rejected_count, i + 1);
+		assert_int_equal(f->record_count, records + 1);
+		assert_int_equal(fix_last(f)->r.status, 200);
+		fix_close(f);
+		fix_forget_origins(f);
+	}
+}
+
+/* Once: who refuses the next one, too, is heard. */
+static void
+a_second_401_is_the_guests(void **state)
+{
+	struct fix *f = *state;
+	struct peer *o;
+
+	f->renew_boot_ms = 1;
+	f->next_secret = NEXT;
+	fix_open_tls(f, "key.example.org");
+	o = fix_ask(f, KEY_GET);
+	peer_say(o, NO);
+	o = fix_origin(f, 1);
+	fix_until(f, peer_has(o, "\r\n\r\n"));
+	peer_say(o, NO);
+	fix_until(f, peer_has(&f->guest, "old"));
+	assert_true(peer_has(&f->guest, "HTTP/1.1 401 "));
+	assert_int_equal(f->origin_count, 2);
+	assert_int_equal(f->rejected_count, 2);
+}
+
+/* Nor is what nobody mints, what is gone, or what was renewed just now. */
+static void
+what_cannot_be_sent_again_is_not(void **state)
+{
+	static const struct {
+		const char *claim, *request;
+		uint64_t renew_boot_ms;
+	} rows[] = {
+		{ "a value that is never another", KEY_GET, 0 },
+		{ "one that was renewed just now", KEY_GET, UINT64_MAX },
+		{ "a body that is gone",
+		    "POST /k/x HTTP/1.1\r\n" KEY_HOST
+		    "Content-Length: 4\r\n\r\nbody",
+		    1 },
+		{ "a body whose rest has not come",
+		    "POST /k/x HTTP/1.1\r\n" KEY_HOST
+		    "Content-Length: 9\r\n\r\nbody",
+		    1 },
+	};
+	struct fix *f = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct peer *o;
+
+		f->renew_boot_ms = rows[i].renew_boot_ms;
+		fix_open_tls(f, "key.example.org");
+		o = fix_ask(f, rows[i].request);
+		peer_say(o, NO);
+		fix_until(f, peer_has(&f->guest, "old"));
+		if (!peer_has(&f->guest, "HTTP/1.1 401 ") ||
+		    f->origin_count != 1 || f->rejected_count != i + 1)
+			fail_msg("%s", rows[i].claim);
+		fix_close(f);
+		fix_forget_origins(f);
+	}
+}
+
 static void
 a_lease_that_is_refused_refuses_the_request(void **state)
 {
@@ -645,6 +746,9 @@ main(void)
 		TEST(row_54_connection_cannot_take_the_credential_away),
 		TEST(a_placeholder_inside_basic_is_replaced),
 		TEST(a_401_is_told_to_the_broker),
+		TEST(what_is_answered_401_is_sent_again_with_another_value),
+		TEST(a_second_401_is_the_guests),
+		TEST(what_cannot_be_sent_again_is_not),
 		TEST(a_lease_that_is_refused_refuses_the_request),
 		TEST(a_lease_that_comes_late_is_used),
 		TEST(a_guest_that_goes_while_the_broker_thinks_leaves_nothing),

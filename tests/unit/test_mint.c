@@ -352,6 +352,8 @@ mints_anew_what_an_origin_does_not_take(void **state)
 
 	(void)state;
 	assert_string_equal(a->value, "token-number-one");
+	assert_true(
+	    a->renew_boot_ms != 0 && a->renew_boot_ms <= clock_boot_ms());
 	reject(w, first + 1);
 	assert_string_equal(ask_free(w)->value, "token-number-one");
 	reject(w, first);
@@ -361,6 +363,7 @@ mints_anew_what_an_origin_does_not_take(void **state)
 	assert_non_null(strstr(issuer.last, "token=token-number-one"));
 	a = ask_free(w);
 	assert_string_equal(a->value, "token-number-two");
+	assert_true(a->renew_boot_ms > clock_boot_ms());
 	/* Of the one before, and too soon: nothing happens. */
 	revoked = w->revoked_count;
 	reject(w, first);

@@ -234,6 +234,7 @@ broker_answers(struct fixture *f, const char *value, bool any_request,
 	struct wr w = wr_init(buf, sizeof(buf));
 	struct message_lease m = { .lease_id = 1,
 		.expires_boot_ms = clock_boot_ms() + lifetime_ms,
+		.renew_boot_ms = f->renew_boot_ms,
 		.any_request = any_request };
 
 	assert_int_equal(secret_set(&m.value, value, strlen(value)), 0);
@@ -406,6 +407,7 @@ has_no_lease_without_a_broker(void **state)
 	bool is_done;
 
 	fetch(f, &kept, "open-sesame", true, 60000);
+	f->gate.limits.connect_timeout_ms = 20;
 	(void)lease(f, &l, "b.example.org", &is_done);
 	chan_free(f->broker);
 	f->broker = NULL;
@@ -416,6 +418,65 @@ has_no_lease_without_a_broker(void **state)
 	assert_false(is_done);
 	fixture_until(f, has_lease, &l);
 	assert_int_equal(l.reason, REASON_CREDENTIAL_UNAVAILABLE);
+}
+
+/* One that was asked of it, and one that came while there was none. */
+static void
+asks_the_broker_that_comes_next(void **state)
+{
+	struct fixture *f = *state;
+	struct leased kept, before, gone, after;
+	struct lease_wait *cancelled;
+	size_t want;
+	bool is_done;
+
+	fetch(f, &kept, "open-sesame", true, 60000);
+	want = f->lease_count + 1;
+	(void)lease(f, &before, "b.example.org", &is_done);
+	fixture_until(f, has_request, &want);
+	chan_free(f->broker);
+	f->broker = NULL;
+	for (int i = 0; i < 5; i++)
+		fixture_turn(f);
+	cancelled = lease(f, &gone, "a.example.org", &is_done);
+	(void)lease(f, &after, "a.example.org", &is_done);
+	assert_false(is_done);
+	lease_cancel(cancelled);
+	fixture_new_broker(f);
+	want += 2;
+	fixture_until(f, has_request, &want);
+	broker_answers(f, "new-value-two", false, 60000);
+	fixture_until(f, has_lease, &after);
+	assert_string_equal(after.value, "new-value-two");
+	assert_int_equal(before.count, 0);
+	f->lease_id--;
+	broker_answers(f, "new-value-one", false, 60000);
+	fixture_until(f, has_lease, &before);
+	assert_string_equal(before.value, "new-value-one");
+	assert_int_equal(gone.count, 0);
+}
+
+/* What was answered 401 is asked for anew, if that gives another. */
+static void
+keeps_no_lease_that_was_rejected(void **state)
+{
+	struct fixture *f = *state;
+	struct leased l;
+	bool is_done;
+
+	fetch(f, &l, "open-sesame", true, 60000);
+	lease_rejected(&f->gate, 1);
+	(void)lease(f, &l, "a.example.org", &is_done);
+	assert_true(is_done);
+	lease_forget_all(&f->gate);
+	f->renew_boot_ms = 1;
+	fetch(f, &l, "open-sesame", true, 60000);
+	lease_rejected(&f->gate, 2);
+	(void)lease(f, &l, "a.example.org", &is_done);
+	assert_true(is_done);
+	lease_rejected(&f->gate, 1);
+	lease_cancel(lease(f, &l, "a.example.org", &is_done));
+	assert_false(is_done);
 }
 
 static void
@@ -563,6 +624,8 @@ main(void)
 		TEST(forgets_what_was_revoked),
 		TEST(does_not_keep_what_was_asked_for_before_a_reload),
 		TEST(has_no_lease_without_a_broker),
+		TEST(asks_the_broker_that_comes_next),
+		TEST(keeps_no_lease_that_was_rejected),
 		TEST(gives_up_on_a_silent_broker),
 		TEST(lends_a_lease_until_the_callee_returns),
 		TEST(keeps_records_for_a_recorder_that_is_slow),
