@@ -7,8 +7,10 @@ import contextlib
 import re
 import socket
 import struct
+import threading
+import time
 
-from harness.claims import claim, equal, until
+from harness.claims import claim, contains, equal, until
 from harness.nameserver import (A, AAAA, CNAME, HERE, Nameserver, name,
                                 record)
 from harness.raw import Recorder, connect, read, tls
@@ -232,6 +234,62 @@ def _():
                 k.shutdown(socket.SHUT_WR)
             assert len(read(k, None)) < 30, data
     equal(server.asked, [])
+
+
+FIRST = "10.201.0.55"
+# What a resolver that is asked first does with both questions for a name, and
+# whether the one behind it is to be asked.
+FAULTS = (
+    ("says nothing", lambda q: [], True),
+    ("answers something else", lambda q: q.addresses("10.201.0.99").replace(
+        b"fail", b"lies"), True),
+    ("answers in another's name", lambda q: b"\xff\xff"
+     + q.addresses("10.201.0.99")[2:], True),
+    ("fails", lambda q: q.answer(flags=0x8182), True),
+    ("refuses", lambda q: q.answer(flags=0x8185), True),
+    ("leads inwards", lambda q: q.addresses("127.0.0.1"), False),
+    # Last: its next question waits behind this one.
+    ("answers too late", lambda q: threading.Event().wait(1.3)
+     or q.addresses("10.201.0.99"), True),
+)
+
+
+@claim("two resolvers: the first dead, silent, late, lying or failing; one that was silent is not waited for twice")
+def _():
+    w = World({**NAMES, "first.example.com": FIRST}, start=False,
+              resolver=f"{FIRST}, {SERVER}")
+    with w:
+        server = Nameserver(w, SERVER)
+        w.start()
+        Recorder(w, GOOD, 443, ["*.example.com"])
+        s = w.sandbox("[policy]\nversion = 1\n[allow all]\n"
+                      "host = *.example.com\n")
+
+        def fetch(host):
+            server.rules[host] = a(GOOD)
+            begin = time.monotonic()
+            got = s.curl("-i", f"https://{host}/")
+            found = re.search(r"(?i)tapward-reason: (\S+)", got.out)
+            return (found.group(1) if found else got.out.split()[1],
+                    time.monotonic() - begin)
+
+        # Nobody is there at all.
+        equal(fetch("fail0.example.com")[0], "200")
+        first = Nameserver(w, FIRST)
+        for i, (what, rule, goes_on) in enumerate(FAULTS):
+            w.cli("reload", "--host").ok()  # the order is as configured
+            host = f"fail{i + 1}.example.com"
+            first.rules[host] = rule
+            got, _ = fetch(host)
+            equal(got, "200" if goes_on else "private-address", what)
+            contains(first.asked, host, what)
+            equal(host in server.asked, goes_on, what)
+            if what == "says nothing":
+                del first.asked[:]
+                got, seconds = fetch("next.example.com")
+                equal((got, first.asked), ("200", []))
+                assert seconds < 1, seconds
+    return f"{len(FAULTS) + 1} faults"
 
 
 @claim("the world of the names ends and leaves nothing")

@@ -34,6 +34,8 @@ tapward_unit_test(dialler
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_bounds
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
+tapward_unit_test(dialler_failover
+	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_proxy
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_address LINK tapward_dialler_lib)

@@ -14,6 +14,9 @@
 #include <ares_nameser.h>
 #include <event2/event.h>
 
+#include "base/clock.h"
+#include "base/log.h"
+
 /* First wait for an answer; c-ares doubles it at each of TRIES. */
 #define TRY_TIMEOUT_MS 1000
 #define TRIES 3
@@ -22,60 +25,79 @@
 /* A socket for each resolver, UDP and TCP; c-ares has no more. */
 #define SOCKETS_MAX (2 * DIALLER_RESOLVERS_MAX)
 
+#define LANES 2
+
 struct watched {
 	int fd; /* -1: not used */
 	short what;
 	struct event *event;
 };
 
-struct dialler_ares {
-	struct event_base *base;
+/*
+ * One channel of c-ares. Its resolvers cannot be put into another order while
+ * a question is open, and it cannot be made anew in a sealed process, so there
+ * are two: new questions go to the one, the other runs dry.
+ */
+struct dialler_lane {
+	struct dialler_ares *ares;
 	ares_channel channel;
+	unsigned int open; /* questions */
 	struct event *timer;
 	struct watched sockets[SOCKETS_MAX];
+};
+
+struct dialler_ares {
+	struct event_base *base;
+	struct dialler_lane lanes[LANES];
+	struct dialler_lane *current;
+	unsigned int count;
+	struct message_resolver resolvers[DIALLER_RESOLVERS_MAX];
+	unsigned int first;      /* who is asked first */
+	bool is_late;            /* that one was silent */
+	uint64_t turned_boot_ms; /* when first was set */
 	bool has_resolvers;
 };
 
 /* Until c-ares wants to try again, or not at all while nothing is asked. */
 static void
-set_timer(struct dialler_ares *a)
+set_timer(struct dialler_lane *l)
 {
 	struct timeval buf;
-	const struct timeval *next = ares_timeout(a->channel, NULL, &buf);
+	const struct timeval *next = ares_timeout(l->channel, NULL, &buf);
 
 	if (next == NULL)
-		(void)evtimer_del(a->timer);
+		(void)evtimer_del(l->timer);
 	else
-		(void)evtimer_add(a->timer, next);
+		(void)evtimer_add(l->timer, next);
 }
 
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	struct dialler_ares *a = arg;
+	struct dialler_lane *l = arg;
 
 	(void)fd;
 	(void)what;
-	ares_process_fd(a->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	set_timer(a);
+	ares_process_fd(l->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	set_timer(l);
 }
 
 static void
 on_socket(evutil_socket_t fd, short what, void *arg)
 {
-	struct dialler_ares *a = arg;
+	struct dialler_lane *l = arg;
 
-	ares_process_fd(a->channel, (what & EV_READ) ? fd : ARES_SOCKET_BAD,
+	ares_process_fd(l->channel, (what & EV_READ) ? fd : ARES_SOCKET_BAD,
 	    (what & EV_WRITE) ? fd : ARES_SOCKET_BAD);
-	set_timer(a);
+	set_timer(l);
 }
 
 static struct watched *
-find_socket(struct dialler_ares *a, int fd)
+find_socket(struct dialler_lane *l, int fd)
 {
 	for (int i = 0; i < SOCKETS_MAX; i++)
-		if (a->sockets[i].fd == fd)
-			return &a->sockets[i];
+		if (l->sockets[i].fd == fd)
+			return &l->sockets[i];
 	return NULL;
 }
 
@@ -94,21 +116,21 @@ unwatch(struct watched *w)
 static void
 on_socket_state(void *arg, ares_socket_t fd, int wants_read, int wants_write)
 {
-	struct dialler_ares *a = arg;
+	struct dialler_lane *l = arg;
 	const short what =
 	    (short)((wants_read ? EV_READ : 0) | (wants_write ? EV_WRITE : 0));
-	struct watched *w = find_socket(a, fd);
+	struct watched *w = find_socket(l, fd);
 
 	if (w != NULL && w->what == what)
 		return;
 	if (w != NULL)
 		unwatch(w);
 	else
-		w = find_socket(a, -1);
+		w = find_socket(l, -1);
 	if (what == 0 || w == NULL)
 		return;
-	w->event =
-	    event_new(a->base, fd, (short)(what | EV_PERSIST), on_socket, a);
+	w->event = event_new(l->ares->base, fd, (short)(what | EV_PERSIST),
+	    on_socket, l);
 	if (w->event == NULL || event_add(w->event, NULL) == -1) {
 		unwatch(w);
 		return;
@@ -119,7 +141,7 @@ on_socket_state(void *arg, ares_socket_t fd, int wants_read, int wants_write)
 
 /* Each option that is left out is looked for in a file or the environment. */
 static int
-init_channel(struct dialler_ares *a)
+init_channel(struct dialler_lane *l)
 {
 	char lookups[] = "b";
 	struct ares_options o = {
@@ -130,7 +152,7 @@ init_channel(struct dialler_ares *a)
 		.ndots = 1,
 		.lookups = lookups,
 		.sock_state_cb = on_socket_state,
-		.sock_state_cb_data = a,
+		.sock_state_cb_data = l,
 		.ednspsz = EDNS_UDP_BYTES,
 	};
 	const int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
@@ -138,16 +160,35 @@ init_channel(struct dialler_ares *a)
 	    ARES_OPT_SERVERS | ARES_OPT_DOMAINS | ARES_OPT_SORTLIST |
 	    ARES_OPT_EDNSPSZ | ARES_OPT_NOROTATE;
 
-	return ares_init_options(&a->channel, &o, mask) == ARES_SUCCESS
+	return ares_init_options(&l->channel, &o, mask) == ARES_SUCCESS
 	    ? 0
 	    : -ENOMEM;
+}
+
+static int
+lane_begin(struct dialler_lane *l, struct dialler_ares *a)
+{
+	l->ares = a;
+	l->timer = evtimer_new(a->base, on_timer, l);
+	return l->timer == NULL ? -ENOMEM : init_channel(l);
+}
+
+static void
+lane_end(struct dialler_lane *l)
+{
+	if (l->channel != NULL)
+		ares_destroy(l->channel);
+	for (int i = 0; i < SOCKETS_MAX; i++)
+		unwatch(&l->sockets[i]);
+	if (l->timer != NULL)
+		event_free(l->timer);
 }
 
 int
 dialler_ares_new(struct event_base *base, struct dialler_ares **ret)
 {
 	struct dialler_ares *a;
-	int rc;
+	int rc = 0;
 
 	if (access("/dev/urandom", R_OK) == -1)
 		return -ENOENT;
@@ -155,10 +196,12 @@ dialler_ares_new(struct event_base *base, struct dialler_ares **ret)
 	if (a == NULL)
 		return -ENOMEM;
 	a->base = base;
-	for (int i = 0; i < SOCKETS_MAX; i++)
-		a->sockets[i].fd = -1;
-	a->timer = evtimer_new(base, on_timer, a);
-	rc = a->timer == NULL ? -ENOMEM : init_channel(a);
+	a->current = &a->lanes[0];
+	for (int i = 0; i < LANES; i++)
+		for (int k = 0; k < SOCKETS_MAX; k++)
+			a->lanes[i].sockets[k].fd = -1;
+	for (int i = 0; i < LANES && rc == 0; i++)
+		rc = lane_begin(&a->lanes[i], a);
 	if (rc != 0) {
 		dialler_ares_free(a);
 		return rc;
@@ -172,12 +215,8 @@ dialler_ares_free(struct dialler_ares *a)
 {
 	if (a == NULL)
 		return;
-	if (a->channel != NULL)
-		ares_destroy(a->channel);
-	for (int i = 0; i < SOCKETS_MAX; i++)
-		unwatch(&a->sockets[i]);
-	if (a->timer != NULL)
-		event_free(a->timer);
+	for (int i = 0; i < LANES; i++)
+		lane_end(&a->lanes[i]);
 	free(a);
 }
 
@@ -196,27 +235,76 @@ node_of(const struct message_resolver *m)
 	return n;
 }
 
+/* All of them, from a->first on; l has no open question. */
+static int
+set_servers(const struct dialler_ares *a, struct dialler_lane *l)
+{
+	struct ares_addr_port_node nodes[DIALLER_RESOLVERS_MAX];
+
+	for (unsigned int i = 0; i < a->count; i++) {
+		nodes[i] = node_of(&a->resolvers[(a->first + i) % a->count]);
+		if (i > 0)
+			nodes[i - 1].next = &nodes[i];
+	}
+	return ares_set_servers_ports(l->channel,
+		   a->count > 0 ? nodes : NULL) == ARES_SUCCESS
+	    ? 0
+	    : -ENOMEM;
+}
+
 int
 dialler_ares_set_resolvers(struct dialler_ares *a,
     const struct message_resolver *resolvers, unsigned int count)
 {
-	struct ares_addr_port_node nodes[DIALLER_RESOLVERS_MAX];
+	int rc;
 
 	assert(count <= DIALLER_RESOLVERS_MAX);
-	for (unsigned int i = 0; i < count; i++) {
-		nodes[i] = node_of(&resolvers[i]);
-		if (i > 0)
-			nodes[i - 1].next = &nodes[i];
+	for (int i = 0; i < LANES; i++) {
+		ares_cancel(a->lanes[i].channel);
+		set_timer(&a->lanes[i]);
 	}
-	/* It refuses to take others while a question is open. */
-	ares_cancel(a->channel);
-	set_timer(a);
-	a->has_resolvers = false;
-	if (ares_set_servers_ports(a->channel, count > 0 ? nodes : NULL) !=
-	    ARES_SUCCESS)
-		return -ENOMEM;
-	a->has_resolvers = count > 0;
-	return 0;
+	a->count = count;
+	if (count > 0)
+		memcpy(a->resolvers, resolvers, count * sizeof(resolvers[0]));
+	a->first = 0;
+	a->is_late = false;
+	rc = set_servers(a, a->current);
+	a->has_resolvers = rc == 0 && count > 0;
+	return rc;
+}
+
+/* Whom to ask first from now on; how it was if the other lane is not dry. */
+static void
+turn_to(struct dialler_ares *a, unsigned int first)
+{
+	struct dialler_lane *other =
+	    &a->lanes[a->current == &a->lanes[0] ? 1 : 0];
+	const unsigned int before = a->first;
+
+	if (other->open > 0)
+		return;
+	a->first = first;
+	if (set_servers(a, other) != 0) {
+		a->first = before;
+		return;
+	}
+	a->current = other;
+	a->is_late = false;
+	a->turned_boot_ms = clock_boot_ms();
+	log_info("dialler", "resolver=%u of %u is asked first", first + 1,
+	    a->count);
+}
+
+static void
+keep_order(struct dialler_ares *a)
+{
+	if (a->count < 2)
+		return;
+	if (a->is_late)
+		turn_to(a, (a->first + 1) % a->count);
+	else if (a->first != 0 &&
+	    clock_boot_ms() - a->turned_boot_ms >= DIALLER_RESOLVER_REST_MS)
+		turn_to(a, 0);
 }
 
 static void
@@ -225,13 +313,17 @@ on_answer(void *arg, int status, int timeouts, unsigned char *packet,
     int packet_len)
 {
 	struct dialler_query *q = arg;
+	struct dialler_ares *a = q->lane->ares;
+	const bool was_cancelled =
+	    status == ARES_ECANCELLED || status == ARES_EDESTRUCTION;
 	const struct span s = { .ptr = packet,
 		.len =
 		    packet == NULL || packet_len < 0 ? 0 : (size_t)packet_len };
 
-	(void)timeouts;
-	q->done(s, status == ARES_ECANCELLED || status == ARES_EDESTRUCTION,
-	    q->arg);
+	q->lane->open--;
+	if (timeouts > 0 && !was_cancelled && q->lane == a->current)
+		a->is_late = true;
+	q->done(s, was_cancelled, q->arg);
 }
 
 void
@@ -243,6 +335,9 @@ dialler_ares_ask(struct dialler_ares *a, const char *host, uint16_t type,
 		q->done((struct span){ NULL, 0 }, false, q->arg);
 		return;
 	}
-	ares_query(a->channel, host, C_IN, type, on_answer, q);
-	set_timer(a);
+	keep_order(a);
+	q->lane = a->current;
+	q->lane->open++;
+	ares_query(q->lane->channel, host, C_IN, type, on_answer, q);
+	set_timer(a->current);
 }

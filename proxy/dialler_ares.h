@@ -27,7 +27,15 @@ typedef void dialler_query_done(struct span packet, bool was_cancelled,
 struct dialler_query {
 	dialler_query_done *done;
 	void *arg;
+	struct dialler_lane *lane; /* dialler_ares.c's, who it was asked by */
 };
+
+/*
+ * Resolvers are asked in their order: the next one after a second without an
+ * answer, or sooner if one cannot be reached, fails or refuses. One that was
+ * silent is asked last for so long, then it has its place again.
+ */
+#define DIALLER_RESOLVER_REST_MS 30000
 
 /*
  * Before the process is sealed: c-ares seeds its ids from /dev/urandom here,

@@ -248,7 +248,7 @@ flight_new(struct dialler_resolver *r, const char *host)
 		struct half *h = &f->halves[i];
 
 		h->flight = f;
-		h->query = (struct dialler_query){ on_half, h };
+		h->query = (struct dialler_query){ .done = on_half, .arg = h };
 	}
 	LIST_INSERT_HEAD(&r->flights, f, link);
 	r->flight_count++;

@@ -301,7 +301,8 @@ a_chunk_that_is_bent_ends_it(void **state)
 		if (strcmp(fix_last(f)->detail, bent[i].detail) != 0)
 			fail_msg("%s: %s", bent[i].claim, fix_last(f)->detail);
 		fix_until(f, o->is_ended || o->is_failed);
-		assert_false(peer_has(o, "abd"));
+		/* As a line: a signature may have these digits, too. */
+		assert_false(peer_has(o, "\r\nabd"));
 		again(f);
 	}
 }
