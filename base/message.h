@@ -11,7 +11,7 @@
 #define TAPWARD_BASE_MESSAGE_H
 
 /* Raised when any body changes; a child of another version is replaced. */
-#define MESSAGE_PROTOCOL 5
+#define MESSAGE_PROTOCOL 6
 
 /* Longest body of a message that has no larger need. */
 #define MESSAGE_SMALL_BYTES 4096
@@ -118,6 +118,14 @@ enum message_type {
 	/* tapward-vm -> supervisor */
 	MSG_VM_STATE = 180,
 	MSG_VM_RECORD = 182,
+
+	/* gate -> supervisor (message_ask.h): may what it holds go? */
+	MSG_ASK = 192,
+	MSG_ASKED = 193, /* supervisor -> gate */
+	/* gate -> supervisor: the question of this id is over; no body */
+	MSG_ASK_CANCEL = 194,
+	/* supervisor -> dialler, broker: somebody said yes to this */
+	MSG_ASK_ALLOWED = 196,
 };
 
 #endif

@@ -28,6 +28,18 @@ api_device_name(uint8_t device)
 	return device < API_DEVICE_COUNT ? names[device] : "unknown";
 }
 
+const char *
+api_ask_state_name(uint8_t state)
+{
+	static const char *const names[API_ASK_STATES] = {
+		[API_ASK_WAITING] = "waiting",
+		[API_ASK_ALLOWED] = "allowed",
+		[API_ASK_DENIED] = "denied",
+	};
+
+	return state < API_ASK_STATES ? names[state] : "unknown";
+}
+
 void
 message_api_request_encode(struct wr *w, const struct message_api_request *m)
 {
@@ -52,6 +64,8 @@ message_api_request_encode(struct wr *w, const struct message_api_request *m)
 	field_bool_write(w, m->in_netns);
 	field_bool_write(w, m->denied_only);
 	field_bool_write(w, m->follow);
+	field_bool_write(w, m->is_allowed);
+	wr_u32(w, m->for_s);
 }
 
 int
@@ -80,6 +94,8 @@ message_api_request_decode(struct rd *r, struct message_api_request *ret)
 	m.in_netns = field_bool(r);
 	m.denied_only = field_bool(r);
 	m.follow = field_bool(r);
+	m.is_allowed = field_bool(r);
+	m.for_s = rd_u32(r);
 	if (rd_ok(r))
 		*ret = m;
 	return field_result(r);
@@ -333,6 +349,44 @@ api_status_decode(struct rd *r, struct message_api_status *m)
 	api_status_lists_decode(r, m);
 }
 
+static void
+api_asks_encode(struct wr *w, const struct message_api_asks *m)
+{
+	wr_u32(w, m->count);
+	field_bool_write(w, m->has_more);
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct message_api_ask *a = &m->asks[i];
+
+		wr_u32(w, a->id);
+		wr_u8(w, a->state);
+		wr_str16(w, a->sandbox);
+		wr_u32(w, a->owner_uid);
+		wr_u64(w, a->since_wall_ms);
+		wr_u64(w, a->until_wall_ms);
+		wr_str16(w, a->by);
+		message_ask_encode(w, &a->ask);
+	}
+}
+
+static void
+api_asks_decode(struct rd *r, struct message_api_asks *m)
+{
+	m->count = api_count(r, API_ASKS_MAX);
+	m->has_more = field_bool(r);
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct message_api_ask *a = &m->asks[i];
+
+		a->id = rd_u32(r);
+		a->state = field_enum(r, API_ASK_STATES);
+		field_sandbox(r, a->sandbox, false);
+		a->owner_uid = rd_u32(r);
+		a->since_wall_ms = rd_u64(r);
+		a->until_wall_ms = rd_u64(r);
+		field_printable(r, a->by, sizeof(a->by));
+		(void)message_ask_decode(r, &a->ask);
+	}
+}
+
 void
 message_api_answer_encode(struct wr *w, const struct message_api_answer *m)
 {
@@ -346,6 +400,8 @@ message_api_answer_encode(struct wr *w, const struct message_api_answer *m)
 		api_page_encode(w, m->page);
 	else if (m->payload == API_PAYLOAD_STATUS)
 		api_status_encode(w, m->status);
+	else if (m->payload == API_PAYLOAD_ASKS)
+		api_asks_encode(w, m->asks);
 }
 
 int
@@ -365,6 +421,8 @@ message_api_answer_decode(struct rd *r, char text_buf[API_TEXT_SIZE],
 		api_page_decode(r, ret->page);
 	else if (ret->payload == API_PAYLOAD_STATUS)
 		api_status_decode(r, ret->status);
+	else if (ret->payload == API_PAYLOAD_ASKS)
+		api_asks_decode(r, ret->asks);
 	return field_result(r);
 }
 

@@ -8,6 +8,7 @@
 #define TAPWARD_BASE_MESSAGE_API_H
 
 #include "base/bytes.h"
+#include "base/message_ask.h"
 #include "base/message_lease.h"
 #include "base/message_vm.h"
 #include "base/names.h"
@@ -28,6 +29,8 @@ enum api_op {
 	API_VM_STOP,     /* owner */
 	API_SESSION,     /* owner; the answer brings a stream, vmm/frame.h */
 	API_RELOAD_HOST, /* root; configuration, ceiling, credentials */
+	API_ASKS,        /* everyone: their own, root all; pages */
+	API_ANSWER,      /* owner; what the ceiling asks, root */
 	API_OP_COUNT
 };
 
@@ -65,7 +68,8 @@ struct message_api_request {
 	uint32_t peer_gid;
 	/*
 	 * Which one. "": API_STATUS, API_METRICS, API_LOG of all; for
-	 * API_LIST the page starts after this name.
+	 * API_LIST the page starts after this name. API_ASKS and API_ANSWER:
+	 * the id of a question, eight hexadecimal digits.
 	 */
 	char name[SANDBOX_NAME_SIZE];
 	/* API_CREATE, API_RELOAD */
@@ -93,6 +97,9 @@ struct message_api_request {
 	/* API_LOG */
 	bool denied_only;
 	bool follow;
+	/* API_ANSWER */
+	bool is_allowed;
+	uint32_t for_s; /* the same question is answered so; 0: once */
 };
 
 enum api_result {
@@ -113,6 +120,7 @@ enum api_payload {
 	API_PAYLOAD_SANDBOX,
 	API_PAYLOAD_LIST,
 	API_PAYLOAD_STATUS,
+	API_PAYLOAD_ASKS,
 	API_PAYLOAD_COUNT
 };
 
@@ -246,6 +254,35 @@ struct message_api_status {
 	struct message_api_error errors[API_ERRORS_MAX];
 };
 
+enum api_ask_state {
+	API_ASK_WAITING,
+	API_ASK_ALLOWED, /* an answer that stands */
+	API_ASK_DENIED,
+	API_ASK_STATES
+};
+
+/* A question that waits, or an answer that stands. */
+struct message_api_ask {
+	uint32_t id;
+	uint8_t state; /* enum api_ask_state */
+	char sandbox[SANDBOX_NAME_SIZE];
+	uint32_t owner_uid;
+	uint64_t since_wall_ms, until_wall_ms;
+	char by[ASK_BY_SIZE]; /* who answered; "" while it waits */
+	struct message_ask ask;
+};
+
+/* Of one page: what fits into a message. */
+#define API_ASKS_MAX 16
+struct message_api_asks {
+	uint32_t count;
+	bool has_more; /* ask again with the last id as `name` */
+	struct message_api_ask asks[API_ASKS_MAX];
+};
+
+/* "waiting", "allowed", "denied". */
+const char *api_ask_state_name(uint8_t state);
+
 /*
  * An answer. text is one line for a person, "" when all is well; findings of
  * a policy are lines "file:line: what" and borrow from the message. Of the
@@ -260,6 +297,7 @@ struct message_api_answer {
 	struct message_api_sandbox *sandbox;
 	struct message_api_page *page;
 	struct message_api_status *status;
+	struct message_api_asks *asks;
 };
 
 /* MSG_API_EVENT: something happened to a sandbox (GET /v1/events). */

@@ -17,6 +17,7 @@ static const char *const event_names[] = {
 	[AUDIT_PACKET] = "packet",
 	[AUDIT_LEASE] = "lease",
 	[AUDIT_LIFECYCLE] = "lifecycle",
+	[AUDIT_ASK] = "ask",
 	[AUDIT_RUN] = "run",
 };
 

@@ -17,6 +17,7 @@ enum audit_event {
 	AUDIT_PACKET,
 	AUDIT_LEASE,
 	AUDIT_LIFECYCLE,
+	AUDIT_ASK, /* somebody is asked, or has answered */
 	AUDIT_RUN, /* a command or a copy in a virtual machine of ours */
 	AUDIT_EVENT_COUNT
 };

@@ -55,6 +55,9 @@ gate_limits_encode(struct wr *w, const struct message_gate_limits *m)
 	wr_u32(w, m->push_commands_bytes);
 	wr_u32(w, m->push_look_bytes);
 	wr_u32(w, m->push_refused_bytes);
+	wr_u32(w, m->asks);
+	wr_u32(w, m->ask_memory_bytes);
+	wr_u32(w, m->ask_timeout_ms);
 }
 
 static uint32_t
@@ -91,6 +94,9 @@ gate_limits_decode(struct rd *r, struct message_gate_limits *ret)
 	ret->push_commands_bytes = gate_limit(r);
 	ret->push_look_bytes = gate_limit(r);
 	ret->push_refused_bytes = gate_limit(r);
+	ret->asks = gate_limit(r);
+	ret->ask_memory_bytes = gate_limit(r);
+	ret->ask_timeout_ms = gate_limit(r);
 }
 
 void

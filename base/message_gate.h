@@ -62,6 +62,9 @@ struct message_gate_limits {
 	uint32_t push_commands_bytes; /* of one push, held until whole */
 	uint32_t push_look_bytes;     /* of its pack, held to be looked at */
 	uint32_t push_refused_bytes;  /* of a refused one, dropped */
+	uint32_t asks;                /* requests held at once for an answer */
+	uint32_t ask_memory_bytes;    /* of all that is held of them */
+	uint32_t ask_timeout_ms;      /* of one */
 };
 
 struct message_gate_start {

@@ -79,6 +79,7 @@ static const struct reason_row rows[] = {
 	    "the origin's answer repeats the credential", 403 },
 	[REASON_ASK_TIMEOUT] = { "ask-timeout",
 	    "nobody answered the question in time", 403 },
+	[REASON_ASK_DENIED] = { "ask-denied", "who was asked said no", 403 },
 	[REASON_NO_POLICY] = { "no-policy", "the sandbox has no valid policy",
 	    403 },
 	[REASON_POLICY_RELOADED] = { "policy-reloaded",

@@ -46,6 +46,7 @@ int cmd_reload(const struct cli *cli, int argc, char **argv);
 int cmd_status(const struct cli *cli, int argc, char **argv);
 int cmd_doctor(const struct cli *cli, int argc, char **argv);
 int cmd_env(const struct cli *cli, int argc, char **argv);
+int cmd_ask(const struct cli *cli, int argc, char **argv);
 int cmd_learn(const struct cli *cli, int argc, char **argv);
 int cmd_report(const struct cli *cli, int argc, char **argv);
 int cmd_log(const struct cli *cli, int argc, char **argv);

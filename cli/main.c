@@ -81,6 +81,10 @@ static const struct cli_command commands[] = {
 	    " [--file LOG]...\n           [--generation N]",
 	    "a page about what a sandbox did, for whoever reviews it",
 	    cmd_report },
+	{ "ask",
+	    "list [NAME] [--json]\n"
+	    "           | allow|deny ID [--for 1h] [--remember] [--json]",
+	    "answer what rules of [ask] hold", cmd_ask },
 	{ "learn", "NAME", "a policy that lets through what it asked for",
 	    cmd_learn },
 	{ "status", "[--json]", "how the daemon is", cmd_status },

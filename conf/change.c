@@ -141,8 +141,6 @@ write_words(struct wr *w, const struct atom *a, const char *methods)
 	if (r->credential != 0)
 		wr_fmt(w, ", with credential %s",
 		    model_string(a->m, r->credential));
-	if (r->action == ACTION_ASK)
-		wr_text(w, ", if somebody answers");
 }
 
 /* Where a line is from: a rule, or, with an empty name, [policy]. */
@@ -196,6 +194,8 @@ tell(struct change *c, const struct atom *a, const char *methods,
 	struct wr words = wr_init(text, sizeof(text) - 1);
 
 	write_words(&words, a, methods);
+	if (a->rule->action == ACTION_ASK && why[0] == '\0')
+		wr_text(&words, ", if somebody answers");
 	text[words.len] = '\0';
 	tell_words(c, (const char *)text, why, &from);
 }
@@ -367,8 +367,11 @@ compare_given(struct change *c)
 static void
 compare_held(struct change *c)
 {
-	const char *why = c->is_opening ? ", which was held back"
-					: ", which is held back now";
+	const char *denied = c->is_opening ? ", which was held back"
+					   : ", which is held back now";
+	const char *asked = c->is_opening
+	    ? ", which somebody was asked about"
+	    : ", which somebody is asked about now";
 	const char *pushes = c->is_opening
 	    ? ": another rule may take pushes now"
 	    : ": no other rule takes pushes now";
@@ -377,7 +380,8 @@ compare_held(struct change *c)
 		const struct model_rule *r = model_rule_at(&c->from->m, i);
 
 		if (r->action != ACTION_ALLOW)
-			each_atom(c, i, is_bared, why);
+			each_atom(c, i, is_bared,
+			    r->action == ACTION_ASK ? asked : denied);
 		else if (r->is_git)
 			each_atom(c, i, is_unkept, pushes);
 	}

@@ -254,7 +254,10 @@ judge_rule(const struct policy *p, uint32_t id, const struct image_rule *r,
 		keep_near(t, id, miss);
 		return;
 	}
-	keep_first(asks ? &t->ask[kind] : &t->allow[kind], id);
+	if (q->is_dial && r->action == ACTION_ASK && !asks)
+		keep_first(&t->ask_later, id);
+	else
+		keep_first(asks ? &t->ask[kind] : &t->allow[kind], id);
 	if (t->credential[kind][0] == '\0')
 		t->credential[kind] = r->credential;
 	decide_note_budget(p, r->budget, t, &t->seen[kind]);
@@ -361,6 +364,7 @@ tally_init(void)
 {
 	return (struct tally){ .deny = IMAGE_NONE,
 		.ask = { IMAGE_NONE, IMAGE_NONE },
+		.ask_later = IMAGE_NONE,
 		.allow = { IMAGE_NONE, IMAGE_NONE },
 		.credential = { "", "" },
 		.near = IMAGE_NONE,
@@ -412,6 +416,8 @@ judge_file(const struct policy *p, const struct question *q)
 	else if (t.allow[TALLY_PLAIN] != IMAGE_NONE)
 		v = rule_verdict(p, t.allow[TALLY_PLAIN], ACTION_ALLOW,
 		    REASON_NONE);
+	else if (t.ask_later != IMAGE_NONE)
+		v = rule_verdict(p, t.ask_later, ACTION_ASK, REASON_NONE);
 	else if (t.near != IMAGE_NONE)
 		return rule_verdict(p, t.near, ACTION_DENY, t.near_reason);
 	else
@@ -450,7 +456,8 @@ meet(struct verdict policy, struct verdict ceiling)
 		memset(ceiling.budgets, 0, sizeof(ceiling.budgets));
 		return ceiling;
 	}
-	if (ceiling.action < policy.action)
+	/* Where both ask, who answers for the host must be asked. */
+	if (ceiling.action < policy.action || ceiling.action == ACTION_ASK)
 		v = ceiling;
 	v.credential = policy.credential;
 	v.budgets[VERDICT_POLICY] = policy.budgets[VERDICT_POLICY];
@@ -480,6 +487,15 @@ policy_judge_connect(const struct policy_pair *pair, const char *host,
     uint16_t port)
 {
 	struct question q = { .host = host, .port = port };
+
+	return judge(pair, &q);
+}
+
+struct verdict
+policy_judge_dial(const struct policy_pair *pair, const char *host,
+    uint16_t port)
+{
+	struct question q = { .host = host, .port = port, .is_dial = true };
 
 	return judge(pair, &q);
 }

@@ -12,6 +12,7 @@ struct question {
 	const struct policy_request *req; /* NULL: the connection only */
 	const struct policy_command *cmd; /* NULL: the request, not its body */
 	bool may_be_push;                 /* however it is read */
+	bool is_dial; /* of an inspected connection: the origin's side */
 };
 
 /* Rules by what they judge: [allow] and [ask] requests, [git] git's. */
@@ -34,6 +35,7 @@ struct tally {
 	size_t steps;
 	uint32_t deny;
 	uint32_t ask[TALLY_KINDS];
+	uint32_t ask_later; /* is_dial: of requests that it is made for */
 	uint32_t allow[TALLY_KINDS];
 	const char *credential[TALLY_KINDS];
 	struct tally_budgets seen[TALLY_KINDS];

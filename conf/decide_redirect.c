@@ -80,7 +80,7 @@ ask(const struct policy_pair *pair, const char *host, uint16_t port,
     const struct policy_request *req)
 {
 	return req != NULL ? policy_judge_request(pair, req)
-			   : policy_judge_connect(pair, host, port);
+			   : policy_judge_dial(pair, host, port);
 }
 
 /* What one file says of it; v.action is DENY where it stands against it. */

@@ -434,6 +434,9 @@ write_notes(struct wr *w, const struct explanation *e)
 		wr_fmt(w,
 		    "note:    the connection only; add a path to ask "
 		    "for a request\n");
+	if (v->action == ACTION_ASK)
+		wr_text(w,
+		    "note:    held until somebody answers: tapward ask list\n");
 	explain_net_write(w, e);
 }
 

@@ -185,6 +185,7 @@ static const struct section_row sections[HOSTCONF_SECTIONS] = {
 	[HOSTCONF_CREDENTIAL] = { "credential", hostconf_open_credential,
 	    hostconf_finish_credential, true, true },
 	[HOSTCONF_LIMITS] = { "limits", NULL, NULL, false, true },
+	[HOSTCONF_ASK] = { "ask", NULL, hostconf_finish_ask, false, true },
 	[HOSTCONF_VM] = { "vm", NULL, NULL, false, true },
 	[HOSTCONF_AUDIT] = { "audit", NULL, NULL, false, true },
 };
@@ -211,6 +212,9 @@ static const struct key_row keys[] = {
 	{ "host", HOSTCONF_ADDRESS, true, hostconf_take_ahost },
 	{ "range", HOSTCONF_ADDRESS, true, hostconf_take_range },
 	{ "policy", HOSTCONF_CEILING, false, take_ceiling },
+	{ "hook", HOSTCONF_ASK, false, hostconf_take_hook },
+	{ "run-as", HOSTCONF_ASK, false, hostconf_take_hook_user },
+	{ "timeout", HOSTCONF_ASK, false, hostconf_take_hook_timeout },
 	{ "accelerator", HOSTCONF_VM, false, take_accelerator },
 	{ "rotate-size", HOSTCONF_AUDIT, false, take_rotate_size },
 	{ "kind", HOSTCONF_CREDENTIAL, false, hostconf_take_kind },
@@ -419,6 +423,7 @@ fill_defaults(struct hostconf *c)
 	c->uid_first = 2130000000;
 	c->uid_last = 2130065535;
 	c->pool = 8;
+	c->ask_hook_timeout_ms = 10000;
 	c->guest_ip = 0x64400002;   /* 100.64.0.2 */
 	c->gateway_ip = 0x64400001; /* 100.64.0.1 */
 	c->prefix_len = 30;

@@ -83,6 +83,10 @@ struct hostconf {
 	/* [credential NAME] */
 	struct hostconf_credential *credentials;
 	size_t credential_count;
+	/* [ask]: who is asked before a person; "" nobody */
+	char ask_hook[HOSTCONF_PATH_SIZE];
+	char ask_run_as[HOSTCONF_GROUP_SIZE]; /* "": a uid of its own */
+	uint32_t ask_hook_timeout_ms;
 	/* [vm]: `accelerator = tcg`, for a host whose KVM does not work */
 	bool has_no_kvm;
 	/* [audit]: the log is moved aside above this; 0: never */

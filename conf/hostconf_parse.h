@@ -20,6 +20,7 @@ enum hostconf_section {
 	HOSTCONF_CREDENTIAL,
 	HOSTCONF_LIMITS,
 	HOSTCONF_VM,
+	HOSTCONF_ASK,
 	HOSTCONF_AUDIT,
 	HOSTCONF_SECTIONS
 };
@@ -52,6 +53,11 @@ hostconf_take hostconf_take_kind, hostconf_take_value, hostconf_take_chost,
 /* A new definition, and what must hold once its section has ended. */
 int hostconf_open_credential(struct hostconf_parse *p, const char *name);
 int hostconf_finish_credential(struct hostconf_parse *p);
+
+/* hostconf_ask.c */
+hostconf_take hostconf_take_hook, hostconf_take_hook_user,
+    hostconf_take_hook_timeout;
+int hostconf_finish_ask(struct hostconf_parse *p);
 
 /* hostconf_network.c */
 hostconf_take hostconf_take_guest, hostconf_take_gateway, hostconf_take_ahost,

@@ -35,6 +35,9 @@ hostconf_gate_limits(const struct hostconf *c)
 		.push_commands_bytes = u32(c, LIMIT_PUSH_COMMANDS),
 		.push_look_bytes = u32(c, LIMIT_PUSH_LOOK),
 		.push_refused_bytes = u32(c, LIMIT_PUSH_REFUSED),
+		.asks = u32(c, LIMIT_ASKS),
+		.ask_memory_bytes = u32(c, LIMIT_ASK_MEMORY),
+		.ask_timeout_ms = u32(c, LIMIT_ASK_TIMEOUT),
 	};
 }
 

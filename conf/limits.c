@@ -76,6 +76,14 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	[LIMIT_PUSH_REFUSED] = { "push-refused", UNIT_BYTES, GIB, MIB, 3 * GIB,
 	    "of a push that is refused, read and dropped: git shows why only "
 	    "when it could send all of it" },
+	[LIMIT_ASKS] = { "asks", UNIT_COUNT, 16, 1, 256,
+	    "requests held at once until somebody answers: as many as a person "
+	    "reads" },
+	[LIMIT_ASK_MEMORY] = { "ask-memory", UNIT_BYTES, MIB, 64 * KIB,
+	    64 * MIB,
+	    "heads of those requests; bodies are not read meanwhile" },
+	[LIMIT_ASK_TIMEOUT] = { "ask-timeout", UNIT_MS, 300000, 1000, 86400000,
+	    "for a person to look; most programs have given up by then" },
 	[LIMIT_DIALS] = { "dials", UNIT_COUNT, 64, 1, 4096,
 	    "dials at once of one sandbox, so that one cannot hold up the "
 	    "dialler for others" },

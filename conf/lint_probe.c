@@ -161,7 +161,8 @@ lint_probes(const struct model *m, const struct policy *image,
 		const struct probe *p = &probes[i];
 		struct verdict v = ask(image, p);
 
-		if (v.action == ACTION_DENY ||
+		/* what somebody is asked about is looked at by them */
+		if (v.action != ACTION_ALLOW ||
 		    strcmp(v.file, policy_file(image)) != 0 ||
 		    is_told(ret, before, v.line))
 			continue;

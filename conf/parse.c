@@ -20,16 +20,15 @@ struct section_row {
 	const char *kind;
 	enum action action; /* of a rule */
 	enum parse_section section;
-	bool is_supported;
 };
 
 static const struct section_row sections[] = {
-	{ "policy", ACTION_DENY, SECTION_POLICY, true },
-	{ "allow", ACTION_ALLOW, SECTION_RULE, true },
-	{ "deny", ACTION_DENY, SECTION_RULE, true },
-	{ "ask", ACTION_ASK, SECTION_RULE, false },
-	{ "git", ACTION_ALLOW, SECTION_GIT, true },
-	{ "expect", ACTION_DENY, SECTION_EXPECT, true },
+	{ "policy", ACTION_DENY, SECTION_POLICY },
+	{ "allow", ACTION_ALLOW, SECTION_RULE },
+	{ "deny", ACTION_DENY, SECTION_RULE },
+	{ "ask", ACTION_ASK, SECTION_RULE },
+	{ "git", ACTION_ALLOW, SECTION_GIT },
+	{ "expect", ACTION_DENY, SECTION_EXPECT },
 };
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
@@ -142,7 +141,7 @@ refuse_section(struct parse *p, const struct ini_entry *e)
 	else
 		finding_error(p->ret, parse_at(p, e->line),
 		    "unknown section [%s]: there are [policy], [allow NAME], "
-		    "[deny NAME], [git NAME] and [expect NAME]",
+		    "[deny NAME], [ask NAME], [git NAME] and [expect NAME]",
 		    e->kind);
 }
 
@@ -163,11 +162,6 @@ open_section(struct parse *p, const struct ini_entry *e)
 	}
 	if (row == NULL)
 		refuse_section(p, e);
-	else if (!row->is_supported)
-		finding_error(p->ret, parse_at(p, e->line),
-		    "[%s] is not supported by this version, and what is not "
-		    "enforced is not accepted: remove it",
-		    e->kind);
 	else if (row->section == SECTION_POLICY)
 		open_policy(p, e);
 	else if (row->section == SECTION_EXPECT)

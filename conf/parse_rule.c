@@ -146,6 +146,14 @@ check_modes(struct parse *p)
 		check_uninspected(p, "tcp");
 	else if (r->tls == TLS_MODE_PASSTHROUGH)
 		check_uninspected(p, "passthrough");
+	if (r->action == ACTION_ASK &&
+	    (r->scheme == SCHEME_TCP || r->tls == TLS_MODE_PASSTHROUGH))
+		finding_error(p->ret,
+		    parse_at(p,
+			p->key_line[r->scheme == SCHEME_TCP ? KEY_SCHEME
+							    : KEY_TLS]),
+		    "[ask] holds requests, and of this connection none is "
+		    "seen: allow it, or deny it");
 	if (r->scheme == SCHEME_TCP && p->wildcard_line != 0)
 		finding_error(p->ret, parse_at(p, p->wildcard_line),
 		    "a wildcard host with scheme = tcp: each such host has an "

@@ -67,6 +67,14 @@ struct verdict policy_judge_connect(const struct policy_pair *pair,
     const char *host, uint16_t port);
 
 /*
+ * The same for whoever connects to the origin: a host that only [ask] rules
+ * name is to be asked about, though its guest's side is opened to hear what
+ * there is to ask.
+ */
+struct verdict policy_judge_dial(const struct policy_pair *pair,
+    const char *host, uint16_t port);
+
+/*
  * What a question for a name is recorded with, since it names no port: the
  * widest that is said of 443 and of the ports that any rule of the policy
  * names. The name is answered whatever this says.
@@ -121,7 +129,7 @@ struct verdict policy_judge_push(const struct policy_pair *pair,
 uint32_t policy_redirect_s(const struct policy_pair *pair,
     const struct policy_request *req, const char *host);
 /*
- * As policy_judge_request() (req NULL: policy_judge_connect()), for somebody
+ * As policy_judge_request() (req NULL: policy_judge_dial()), for somebody
  * who holds a grant for the URL: what is denied is allowed if some rule of
  * each file has a redirect there, in the name of that of the policy and
  * without a credential. GET and HEAD of https on port 443 only. A deny rule,

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/message.h"
+#include "base/message_ask.h"
 #include "base/message_dialler.h"
 #include "base/message_done.h"
 #include "credential-broker/fetch.h"
@@ -311,6 +312,23 @@ on_policy(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static int
+on_asked(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct broker *b = arg;
+	struct message_ask_allowed m;
+	struct sandbox *s;
+	int rc = message_ask_allowed_decode(&msg->body, &m);
+
+	if (rc != 0)
+		return rc;
+	s = find_sandbox(b, m.sandbox);
+	rc = s == NULL || s->generation != m.generation
+	    ? -ENOENT
+	    : asked_add(&s->asked, &m);
+	return done_os(c, msg->id, rc, "asked");
+}
+
+static int
 on_detach(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct broker *b = arg;
@@ -390,4 +408,5 @@ const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
 	{ MSG_BROKER_ATTACH, MESSAGE_LARGE_BYTES, 3, 4, on_attach },
 	{ MSG_BROKER_POLICY, MESSAGE_SMALL_BYTES, 1, 2, on_policy },
 	{ MSG_BROKER_DETACH, MESSAGE_SMALL_BYTES, 0, 0, on_detach },
+	{ MSG_ASK_ALLOWED, MESSAGE_SMALL_BYTES, 0, 0, on_asked },
 };

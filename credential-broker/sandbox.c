@@ -37,6 +37,7 @@ sandbox_free(struct sandbox *s)
 		chan_free(s->recorder);
 	policy_unref(s->policy);
 	policy_unref(s->ceiling);
+	asked_done(&s->asked);
 	free(s);
 }
 
@@ -196,6 +197,7 @@ sandbox_new(struct broker *b, const struct message_broker_attach *m, int *fds)
 	s->broker = b;
 	s->generation = m->generation;
 	s->attached = *m;
+	asked_init(&s->asked);
 	LIST_INSERT_HEAD(&b->sandboxes, s, link);
 	rc = sandbox_set_policy(s, fds[BROKER_ATTACH_POLICY],
 	    m->has_ceiling ? fds[BROKER_ATTACH_CEILING] : -1);

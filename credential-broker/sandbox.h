@@ -12,6 +12,7 @@
 #include "base/channel.h"
 #include "base/message_audit.h"
 #include "base/message_broker.h"
+#include "conf/asked.h"
 #include "conf/policy.h"
 #include "credential-broker/broker.h"
 #include "credential-broker/credential.h"
@@ -44,6 +45,7 @@ struct sandbox {
 	struct chan *gate;       /* NULL once it is gone */
 	struct chan *recorder;   /* NULL once it is gone */
 	bool recorder_can_write; /* as it last said */
+	struct asked asked;      /* requests that [ask] rules hold */
 	unsigned int lease_count;
 	LIST_HEAD(leases, lease) leases;
 	/* token.h */

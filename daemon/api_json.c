@@ -16,6 +16,8 @@
 
 /* Longest life of a sandbox: a year. */
 #define API_TTL_MAX_S (366u * 24 * 3600)
+/* Longest time that an answer stands: 30 days. */
+#define API_FOR_MAX_S (30u * 24 * 3600)
 
 struct api_reading {
 	struct message_api_request *req;
@@ -228,6 +230,25 @@ api_take_commit(const struct api_reading *rd, json_t *value)
 }
 
 static int
+api_take_answer(const struct api_reading *rd, json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	rd->req->is_allowed = strcmp(text, "allow") == 0;
+	if (rd->req->is_allowed || strcmp(text, "deny") == 0)
+		return 0;
+	return err_at(rd->err, NULL, 0,
+	    "\"answer\" is \"allow\" or \"deny\"");
+}
+
+static int
+api_take_for(const struct api_reading *rd, json_t *value)
+{
+	return api_take_number(rd, "for", value, API_FOR_MAX_S,
+	    &rd->req->for_s);
+}
+
+static int
 api_take_netns(const struct api_reading *rd, json_t *value)
 {
 	rd->req->in_netns = json_is_true(value);
@@ -268,6 +289,8 @@ static const struct api_member {
 	{ "disk_mib", OP(API_VM_START), API_TYPE_INTEGER, api_take_disk },
 	{ "image", OP(API_VM_START), API_TYPE_STRING, api_take_image },
 	{ "commit", OP(API_VM_START), API_TYPE_STRING, api_take_commit },
+	{ "answer", OP(API_ANSWER), API_TYPE_STRING, api_take_answer },
+	{ "for", OP(API_ANSWER), API_TYPE_INTEGER, api_take_for },
 	{ "max_duration", OP(API_VM_START), API_TYPE_INTEGER,
 	    api_take_duration },
 };

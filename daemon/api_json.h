@@ -33,6 +33,7 @@ json_t *api_json_entry(const struct message_api_entry *e);
 json_t *api_json_status(const struct message_api_status *s);
 /* UTC with milliseconds; null for 0. */
 json_t *api_json_time(uint64_t wall_ms);
+json_t *api_json_ask(const struct message_api_ask *a);
 json_t *api_json_event(const struct message_api_event *e);
 /* {"error": text, "findings": [line, ...]} */
 json_t *api_json_error(const char *text, struct span findings);

@@ -486,6 +486,8 @@ static const struct {
 	[API_VM_STOP] = { request_vm_stop, true },
 	[API_SESSION] = { request_session, true },
 	[API_RELOAD_HOST] = { do_reload_host, false },
+	[API_ASKS] = { request_asks, false },
+	[API_ANSWER] = { request_answer, false },
 };
 
 /* Finds it and checks that the peer may; refuses otherwise. */

@@ -22,6 +22,10 @@ void request_refuse(const struct request *r, enum api_result result,
 /* fd -1: none; borrowed. */
 void request_answer_ok(const struct request *r, int fd);
 
+/* --- api_requests_ask.c --- */
+void request_asks(struct request *r);
+void request_answer(struct request *r);
+
 /* --- api_requests_vm.c --- */
 void request_vm_start(struct request *r);
 void request_vm_stop(struct request *r);

@@ -1,5 +1,6 @@
 /*
- * The routes of DESIGN 10 as rows. {} stands for the name of a sandbox.
+ * The routes of DESIGN 10 as rows. {} stands for the name of a sandbox, or the
+ * id of a question.
  */
 #include "daemon/api_route.h"
 
@@ -35,6 +36,8 @@ static const struct api_route_row {
 	{ "POST", "/v1/sandboxes/{}/session", { API_SESSION, false, false } },
 	{ "GET", "/v1/sandboxes/{}/log", { API_LOG, false, false } },
 	{ "GET", "/v1/log", { API_LOG, false, false } },
+	{ "GET", "/v1/asks", { API_ASKS, false, false } },
+	{ "POST", "/v1/asks/{}", { API_ANSWER, false, true } },
 	{ "GET", "/v1/status", { API_STATUS, false, false } },
 	{ "POST", "/v1/reload", { API_RELOAD_HOST, false, false } },
 	{ "GET", "/v1/events", { API_STATUS, true, false } },
@@ -94,7 +97,7 @@ api_take_query(struct span query, struct message_api_request *req)
 		else if (is_log && !req->follow && span_is(one, "follow=1"))
 			req->follow = true;
 		else if (one.len > 6 && memcmp(one.ptr, "after=", 6) == 0 &&
-		    req->op == API_LIST) {
+		    (req->op == API_LIST || req->op == API_ASKS)) {
 			one.ptr += 6;
 			one.len -= 6;
 			if (!api_take_target_name(one, req->name) ||
@@ -275,6 +278,19 @@ api_page_json(const struct message_api_page *page)
 }
 
 static json_t *
+api_asks_json(const struct message_api_asks *asks)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < asks->count; i++)
+		if (json_array_append_new(all, api_json_ask(&asks->asks[i])) !=
+		    0)
+			break;
+	return json_pack("{s:o, s:b}", "asks", all, "more",
+	    (int)asks->has_more);
+}
+
+static json_t *
 api_answer_json(const struct message_api_answer *answer)
 {
 	switch ((enum api_payload)answer->payload) {
@@ -284,6 +300,8 @@ api_answer_json(const struct message_api_answer *answer)
 		return api_page_json(answer->page);
 	case API_PAYLOAD_STATUS:
 		return api_json_status(answer->status);
+	case API_PAYLOAD_ASKS:
+		return api_asks_json(answer->asks);
 	case API_PAYLOAD_NONE:
 	case API_PAYLOAD_COUNT:
 		break;

@@ -27,6 +27,7 @@ connect_gate_undo(void *arg)
 {
 	struct sandbox *s = arg;
 
+	questions_forget(s);
 	gate_retire(s->gate);
 	s->gate = NULL;
 	s->state.gate_pid = 0;

@@ -11,7 +11,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "daemon/recorder_bucket.h"
 #include "daemon/supervisor.h"
+
+/*
+ * Questions and their ends: an honest one asks HOLD_RATE a second at most
+ * (proxy/hold.h), and we may have been busy for a while.
+ */
+#define ASKS_PER_S 100
+#define ASKS_BURST 1000
 
 struct gate {
 	LIST_ENTRY(gate) entry; /* of those that were retired */
@@ -29,6 +37,7 @@ struct gate {
 	 */
 	unsigned int starts_open, policies_open;
 	bool has_sockets_back;
+	struct bucket asks;
 	char peer[SUPERVISOR_PATH_SIZE]; /* "" before there is one */
 	/* Between start and hello: what it is told then. Borrowed. */
 	const struct sandbox_net *net;
@@ -142,8 +151,40 @@ on_sockets(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_ask(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct gate *g = proc_arg(arg);
+	struct message_ask m;
+	int rc = message_ask_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	if (msg->id == 0 || !rd_done(&msg->body) ||
+	    !bucket_take(&g->asks, clock_mono_ms()))
+		return -EPROTO;
+	return g->owner->on_ask == NULL ? 0
+					: g->owner->on_ask(msg->id, &m, g->arg);
+}
+
+static int
+on_ask_cancel(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct gate *g = proc_arg(arg);
+
+	(void)c;
+	if (!bucket_take(&g->asks, clock_mono_ms()))
+		return -EPROTO;
+	if (g->owner->on_ask_cancel != NULL)
+		g->owner->on_ask_cancel(msg->id, g->arg);
+	return 0;
+}
+
 static const struct chan_rule gate_rules[] = {
 	PROC_HELLO_RULE,
+	{ MSG_ASK, MESSAGE_SMALL_BYTES, 0, 0, on_ask },
+	{ MSG_ASK_CANCEL, 0, 0, 0, on_ask_cancel },
 	{ MSG_GATE_READY, 0, 0, 0, on_ready },
 	{ MSG_GATE_POLICY_ACK, MESSAGE_SMALL_BYTES, 0, 0, on_policy_ack },
 	{ MSG_GATE_SOCKETS, MESSAGE_SMALL_BYTES, GATE_SOCKET_COUNT,
@@ -160,6 +201,7 @@ gate_new(struct supervisor *sv, const struct gate_owner *owner, void *arg)
 	g->sv = sv;
 	g->owner = owner;
 	g->arg = arg;
+	bucket_init(&g->asks, ASKS_PER_S, ASKS_BURST, clock_mono_ms());
 	return g;
 }
 
@@ -436,4 +478,14 @@ gate_send(struct gate *g, uint16_t type, const struct wr *body, const int *fds,
 	if (rc == 0 && type == MSG_GATE_POLICY)
 		g->policies_open++;
 	return rc;
+}
+
+void
+gate_answer(struct gate *g, uint32_t number, const struct message_asked *m)
+{
+	uint8_t buf[256];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	message_asked_encode(&w, m);
+	(void)proc_send(g->proc, MSG_ASKED, number, &w, NULL, 0);
 }

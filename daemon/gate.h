@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/message_ask.h"
 #include "daemon/proc.h"
 #include "netfilter/sandbox_net.h"
 
@@ -26,6 +27,12 @@ struct gate_owner {
 	void (*on_policy)(const char *digest, void *arg);
 	/* Its sockets come back; taken by setting an entry to -1. */
 	void (*on_sockets)(int fds[GATE_SOCKET_COUNT], void *arg);
+	/*
+	 * It asks, or has no need of an answer any more, by its own number
+	 * (question.h). NULL: nobody listens. -errno ends it.
+	 */
+	int (*on_ask)(uint32_t number, const struct message_ask *m, void *arg);
+	void (*on_ask_cancel)(uint32_t number, void *arg);
 	/* Dead; the callee calls gate_free(). */
 	void (*on_gone)(void *arg);
 };
@@ -71,5 +78,9 @@ uint64_t gate_start_ticks(const struct gate *g);
  */
 int gate_send(struct gate *g, uint16_t type, const struct wr *body,
     const int *fds, unsigned int fd_count);
+
+/* To what it asked by this number. */
+void gate_answer(struct gate *g, uint32_t number,
+    const struct message_asked *m);
 
 #endif

@@ -27,37 +27,19 @@
 #define ARGS_MAX 32
 #define END_MS 2000
 
-struct run {
-	LIST_ENTRY(run) link;
-	struct service *broker;
-	uint32_t id; /* of the question */
+struct helper_run {
 	pid_t pid;
 	int pidfd;
 	struct event *ended, *late;
-	char credential[CREDENTIAL_NAME_SIZE];
+	helper_done *done;
+	void *arg;
+	uint32_t timeout_ms;
+	char name[CREDENTIAL_NAME_SIZE];
 };
 
-static LIST_HEAD(runs, run) runs = LIST_HEAD_INITIALIZER(runs);
-static unsigned int run_count;
-
 static void
-answer(struct service *s, uint32_t id, enum helper_outcome outcome,
-    uint8_t status)
+run_free(struct helper_run *r)
 {
-	const struct message_helper_ran m = { (uint8_t)outcome, status };
-	uint8_t buf[16];
-	struct wr w = wr_init(buf, sizeof(buf));
-
-	message_helper_ran_encode(&w, &m);
-	if (service_is_up(s))
-		(void)proc_send(s->proc, MSG_BROKER_RAN, id, &w, NULL, 0);
-}
-
-static void
-run_free(struct run *r)
-{
-	LIST_REMOVE(r, link);
-	run_count--;
 	if (r->ended != NULL)
 		event_free(r->ended);
 	if (r->late != NULL)
@@ -67,65 +49,51 @@ run_free(struct run *r)
 }
 
 static void
+finish(struct helper_run *r, enum helper_outcome how, uint8_t status)
+{
+	helper_done *done = r->done;
+	void *arg = r->arg;
+
+	run_free(r);
+	done(how, status, arg);
+}
+
+static void
 on_ended(evutil_socket_t fd, short what, void *arg)
 {
-	struct run *r = arg;
+	struct helper_run *r = arg;
 	int status = 0;
 
 	(void)fd;
 	(void)what;
 	if (waitpid(r->pid, &status, WNOHANG) != r->pid)
 		return;
-	log_info(AREA, "credential=%s exit=%d", r->credential,
+	log_info(AREA, "name=%s exit=%d", r->name,
 	    WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-	answer(r->broker, r->id, WIFEXITED(status) ? HELPER_RAN : HELPER_KILLED,
+	finish(r, WIFEXITED(status) ? HELPER_RAN : HELPER_KILLED,
 	    WIFEXITED(status) ? (uint8_t)WEXITSTATUS(status) : 0);
-	run_free(r);
 }
 
 static void
 on_late(evutil_socket_t fd, short what, void *arg)
 {
-	struct run *r = arg;
+	struct helper_run *r = arg;
 
 	(void)fd;
 	(void)what;
-	log_warn(AREA, "credential=%s killed: not done within %d s",
-	    r->credential, HELPER_TIMEOUT_MS / 1000);
+	log_warn(AREA, "name=%s killed: not done within %u ms", r->name,
+	    r->timeout_ms);
 	(void)process_end(r->pidfd, END_MS);
-	answer(r->broker, r->id, HELPER_LATE, 0);
-	run_free(r);
+	finish(r, HELPER_LATE, 0);
 }
 
 void
-helper_end_all(void)
+helper_cancel(struct helper_run *r)
 {
-	while (!LIST_EMPTY(&runs)) {
-		struct run *r = LIST_FIRST(&runs);
-
-		(void)process_end(r->pidfd, END_MS);
-		run_free(r);
-	}
-}
-
-static const struct message_broker_credential *
-find_credential(const struct supervisor *sv, const char *name)
-{
-	const struct hostconf *h = sv->config->host;
-
-	for (size_t i = 0; i < h->credential_count; i++)
-		if (strcmp(h->credentials[i].def->name, name) == 0)
-			return h->credentials[i].def;
-	return NULL;
-}
-
-static const char *
-setting(const struct message_broker_credential *d, const char *name)
-{
-	for (unsigned int i = 0; i < d->setting_count; i++)
-		if (strcmp(d->settings[i].name, name) == 0)
-			return d->settings[i].text;
-	return NULL;
+	if (r == NULL)
+		return;
+	(void)process_end(r->pidfd, END_MS);
+	run_free(r);
 }
 
 /* What a helper is started with; texts of which argv and env are made. */
@@ -158,6 +126,159 @@ find_user(const struct supervisor *sv, const char *name, struct start *st)
 	return true;
 }
 
+/* Blanks part the words of the command; there is no shell and no quoting. */
+static bool
+fill(const struct supervisor *sv, const struct helper_program *p,
+    struct start *st)
+{
+	unsigned int n = 0;
+	char *rest = NULL, *word;
+
+	if (!find_user(sv, p->run_as, st) ||
+	    paths_libexec("tapward-helper", st->program, sizeof(st->program)) !=
+		0)
+		return false;
+	(void)snprintf(st->command, sizeof(st->command), "%s", p->command);
+	st->argv[n++] = st->program;
+	st->argv[n++] = st->uid;
+	st->argv[n++] = st->gid;
+	for (word = strtok_r(st->command, " ", &rest);
+	     word != NULL && n < ARGS_MAX + 4;
+	     word = strtok_r(NULL, " ", &rest))
+		st->argv[n++] = word;
+	st->argv[n] = p->argument;
+	st->env[0] = "PATH=/usr/local/bin:/usr/bin:/bin";
+	st->env[1] = st->home;
+	st->env[2] = "LANG=C.UTF-8";
+	return word == NULL;
+}
+
+static int
+watch(struct helper_run *r, struct event_base *base)
+{
+	const struct timeval limit = { (time_t)(r->timeout_ms / 1000),
+		(suseconds_t)(r->timeout_ms % 1000) * 1000 };
+
+	r->ended = event_new(base, r->pidfd, EV_READ | EV_PERSIST, on_ended, r);
+	r->late = evtimer_new(base, on_late, r);
+	return r->ended == NULL || r->late == NULL ||
+		event_add(r->ended, NULL) == -1 ||
+		event_add(r->late, &limit) == -1
+	    ? -ENOMEM
+	    : 0;
+}
+
+int
+helper_start(struct supervisor *sv, const struct helper_program *p,
+    helper_done *done, void *arg, struct helper_run **ret)
+{
+	struct start st = { .program = "" };
+	const struct process_spec spec = { .path = st.program,
+		.argv = st.argv,
+		.env = st.env,
+		.fds = p->fds,
+		.fd_count = HELPER_FDS,
+		.netns_fd = -1,
+		.stderr_fd = -1 };
+	struct helper_run *r;
+	int rc;
+
+	if (!fill(sv, p, &st))
+		return -ENOENT;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return -ENOMEM;
+	r->pidfd = -1;
+	r->done = done;
+	r->arg = arg;
+	r->timeout_ms = p->timeout_ms;
+	(void)snprintf(r->name, sizeof(r->name), "%s", p->name);
+	rc = process_spawn(&spec, &r->pid, &r->pidfd);
+	if (rc == 0)
+		rc = watch(r, sv->base);
+	if (rc == 0) {
+		*ret = r;
+		return 0;
+	}
+	if (r->pidfd != -1)
+		(void)process_end(r->pidfd, END_MS);
+	run_free(r);
+	return rc;
+}
+
+/* --- those of credentials, for the broker --- */
+
+struct broker_run {
+	LIST_ENTRY(broker_run) link;
+	struct service *broker;
+	uint32_t id; /* of the question */
+	struct helper_run *run;
+};
+
+static LIST_HEAD(, broker_run) runs = LIST_HEAD_INITIALIZER(runs);
+static unsigned int run_count;
+
+static void
+answer(struct service *s, uint32_t id, enum helper_outcome outcome,
+    uint8_t status)
+{
+	const struct message_helper_ran m = { (uint8_t)outcome, status };
+	uint8_t buf[16];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	message_helper_ran_encode(&w, &m);
+	if (service_is_up(s))
+		(void)proc_send(s->proc, MSG_BROKER_RAN, id, &w, NULL, 0);
+}
+
+static void
+forget(struct broker_run *b)
+{
+	LIST_REMOVE(b, link);
+	run_count--;
+	free(b);
+}
+
+static void
+on_done(enum helper_outcome how, uint8_t status, void *arg)
+{
+	struct broker_run *b = arg;
+
+	answer(b->broker, b->id, how, status);
+	forget(b);
+}
+
+void
+helper_end_all(void)
+{
+	while (!LIST_EMPTY(&runs)) {
+		struct broker_run *b = LIST_FIRST(&runs);
+
+		helper_cancel(b->run);
+		forget(b);
+	}
+}
+
+static const struct message_broker_credential *
+find_credential(const struct supervisor *sv, const char *name)
+{
+	const struct hostconf *h = sv->config->host;
+
+	for (size_t i = 0; i < h->credential_count; i++)
+		if (strcmp(h->credentials[i].def->name, name) == 0)
+			return h->credentials[i].def;
+	return NULL;
+}
+
+static const char *
+setting(const struct message_broker_credential *d, const char *name)
+{
+	for (unsigned int i = 0; i < d->setting_count; i++)
+		if (strcmp(d->settings[i].name, name) == 0)
+			return d->settings[i].text;
+	return NULL;
+}
+
 /* What a protocol wants to be asked by. */
 struct argument {
 	const char *protocol, *text;
@@ -180,80 +301,33 @@ argument_of(const char *protocol)
 	return NULL;
 }
 
-/* Blanks part the words of the command; there is no shell and no quoting. */
-static bool
-fill(const struct supervisor *sv, const struct message_broker_credential *d,
-    struct start *st)
-{
-	const char *command = d == NULL ? NULL : setting(d, "command");
-	unsigned int n = 0;
-	char *rest = NULL, *word;
-
-	/* Only kinds that run one have it (conf/hostconf_setting.c). */
-	if (command == NULL || !find_user(sv, setting(d, "run-as"), st) ||
-	    paths_libexec("tapward-helper", st->program, sizeof(st->program)) !=
-		0)
-		return false;
-	(void)snprintf(st->command, sizeof(st->command), "%s", command);
-	st->argv[n++] = st->program;
-	st->argv[n++] = st->uid;
-	st->argv[n++] = st->gid;
-	for (word = strtok_r(st->command, " ", &rest);
-	     word != NULL && n < ARGS_MAX + 4;
-	     word = strtok_r(NULL, " ", &rest))
-		st->argv[n++] = word;
-	st->argv[n] = argument_of(setting(d, "protocol"));
-	st->env[0] = "PATH=/usr/local/bin:/usr/bin:/bin";
-	st->env[1] = st->home;
-	st->env[2] = "LANG=C.UTF-8";
-	return word == NULL;
-}
-
 static int
-watch(struct run *r, struct event_base *base)
+start_for(struct service *s, const char *credential, struct chan_msg *msg)
 {
-	static const struct timeval limit = { HELPER_TIMEOUT_MS / 1000,
-		HELPER_TIMEOUT_MS % 1000 * 1000 };
-
-	r->ended = event_new(base, r->pidfd, EV_READ | EV_PERSIST, on_ended, r);
-	r->late = evtimer_new(base, on_late, r);
-	return r->ended == NULL || r->late == NULL ||
-		event_add(r->ended, NULL) == -1 ||
-		event_add(r->late, &limit) == -1
-	    ? -ENOMEM
-	    : 0;
-}
-
-static int
-start(struct service *s, const struct start *st, struct chan_msg *msg,
-    const char *credential)
-{
-	struct run *r = run_count == HELPERS_MAX ? NULL : calloc(1, sizeof(*r));
-	const struct process_spec spec = { .path = st->program,
-		.argv = st->argv,
-		.env = st->env,
-		.fds = msg->fds,
-		.fd_count = HELPER_FDS,
-		.netns_fd = -1,
-		.stderr_fd = -1 };
+	const struct message_broker_credential *d =
+	    find_credential(s->sv, credential);
+	struct helper_program p = { .name = credential,
+		.command = d == NULL ? NULL : setting(d, "command"),
+		.timeout_ms = HELPER_TIMEOUT_MS,
+		.fds = msg->fds };
+	struct broker_run *b;
 	int rc;
 
-	if (r == NULL)
+	/* Only kinds that run one have it (conf/hostconf_setting.c). */
+	if (p.command == NULL)
+		return -ENOENT;
+	p.run_as = setting(d, "run-as");
+	p.argument = argument_of(setting(d, "protocol"));
+	b = run_count == HELPERS_MAX ? NULL : calloc(1, sizeof(*b));
+	if (b == NULL)
 		return -EAGAIN;
-	r->broker = s;
-	r->id = msg->id;
-	r->pidfd = -1;
-	(void)snprintf(r->credential, sizeof(r->credential), "%s", credential);
-	LIST_INSERT_HEAD(&runs, r, link);
+	b->broker = s;
+	b->id = msg->id;
+	LIST_INSERT_HEAD(&runs, b, link);
 	run_count++;
-	rc = process_spawn(&spec, &r->pid, &r->pidfd);
-	if (rc == 0)
-		rc = watch(r, s->sv->base);
-	if (rc == 0)
-		return 0;
-	if (r->pidfd != -1)
-		(void)process_end(r->pidfd, END_MS);
-	run_free(r);
+	rc = helper_start(s->sv, &p, on_done, b, &b->run);
+	if (rc != 0)
+		forget(b);
 	return rc;
 }
 
@@ -262,7 +336,6 @@ helper_on_run(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct service *s = proc_arg(arg);
 	struct message_helper_run m = { { 0 } };
-	struct start st = { .program = "" };
 	int rc = message_helper_run_decode(&msg->body, &m);
 
 	(void)c;
@@ -271,9 +344,7 @@ helper_on_run(struct chan *c, struct chan_msg *msg, void *arg)
 	for (unsigned int i = 0; i < msg->fd_count; i++)
 		if (msg->fds[i] == -1)
 			return -EPROTO;
-	rc = fill(s->sv, find_credential(s->sv, m.credential), &st)
-	    ? start(s, &st, msg, m.credential)
-	    : -ENOENT;
+	rc = start_for(s, m.credential, msg);
 	if (rc != 0) {
 		log_err(AREA, "credential=%s not run: %s", m.credential,
 		    strerror(-rc));

@@ -105,6 +105,18 @@ on_sockets(int fds[GATE_SOCKET_COUNT], void *arg)
 		steps_resume(&s->job, 0, NULL);
 }
 
+static int
+on_ask(uint32_t number, const struct message_ask *m, void *arg)
+{
+	return question_ask(arg, number, m);
+}
+
+static void
+on_ask_cancel(uint32_t number, void *arg)
+{
+	question_cancel(arg, number);
+}
+
 static void
 on_gone(void *arg)
 {
@@ -112,6 +124,7 @@ on_gone(void *arg)
 
 	log_warn("gate", "sandbox=%s pid=%d gone", s->state.name,
 	    (int)gate_pid(s->gate));
+	questions_forget(s);
 	gate_free(s->gate);
 	s->gate = NULL;
 	if (s->phase == SANDBOX_ADOPTING) {
@@ -137,5 +150,7 @@ const struct gate_owner jobs_gate_owner = {
 	.on_started = on_started,
 	.on_policy = on_policy,
 	.on_sockets = on_sockets,
+	.on_ask = on_ask,
+	.on_ask_cancel = on_ask_cancel,
 	.on_gone = on_gone,
 };

@@ -156,6 +156,21 @@ link_recorder_event(struct supervisor *sv, const struct sandbox *s,
 		    what);
 }
 
+void
+link_recorder_record(const struct sandbox *s, const struct audit_record *r)
+{
+	const struct message_recorder_event m = { .about = about(s),
+		.record = *r };
+	uint8_t buf[2 * MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	message_recorder_event_encode(&w, &m);
+	if (service_tell(recorder_of(s->sv), MSG_RECORDER_EVENT, &w, NULL, 0) !=
+	    0)
+		log_warn("recorder", "down: event=%s is not in the audit log",
+		    audit_event_name(r->event));
+}
+
 /* argv with blanks between; what would be read as one is quoted. */
 static void
 write_command(struct wr *w, const struct message_vm_record *r)

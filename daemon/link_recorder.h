@@ -34,6 +34,9 @@ void link_recorder_event(struct supervisor *sv, const struct sandbox *s,
 /* A command or a copy in its virtual machine. */
 void link_recorder_run(const struct sandbox *s,
     const struct message_vm_spec *spec, const struct message_vm_record *r);
+/* A record of ours about it, as it is. */
+void link_recorder_record(const struct sandbox *s,
+    const struct audit_record *r);
 int link_recorder_read(struct supervisor *sv,
     const struct message_recorder_read *wanted, int sink);
 int link_recorder_metrics(struct supervisor *sv, int sink);

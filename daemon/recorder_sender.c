@@ -177,7 +177,7 @@ on_audit(struct chan *c, struct chan_msg *msg, void *arg)
 	 * sender may only own up to what it lost.
 	 */
 	if (rc == 0 &&
-	    (record.event == AUDIT_RUN ||
+	    (record.event == AUDIT_RUN || record.event == AUDIT_ASK ||
 		(record.event == AUDIT_LIFECYCLE &&
 		    record.reason != REASON_AUDIT_UNAVAILABLE)))
 		rc = -EBADMSG;

@@ -54,6 +54,8 @@ sandbox_add(struct supervisor *sv, const char *name)
 	s->retry_ms = JOB_RETRY_MIN_MS;
 	for (size_t i = 0; i < GATE_SOCKET_COUNT; i++)
 		s->gate_fds[i] = -1;
+	LIST_INIT(&s->questions.waiting);
+	LIST_INIT(&s->questions.standing);
 	LIST_INSERT_HEAD(&sv->sandboxes, s, entry);
 	sv->sandbox_count++;
 	return s;
@@ -70,6 +72,7 @@ free_event(struct event **ev)
 void
 sandbox_discard(struct sandbox *s)
 {
+	questions_done(s);
 	free_event(&s->device_event);
 	free_event(&s->ruleset_event);
 	free_event(&s->ttl_event);

@@ -15,6 +15,7 @@
 #include "base/message_api.h"
 #include "daemon/gate.h"
 #include "daemon/policy_set.h"
+#include "daemon/question.h"
 #include "daemon/state.h"
 #include "daemon/steps.h"
 #include "daemon/vm.h"
@@ -56,7 +57,8 @@ struct sandbox {
 	struct policy_set policy;
 	struct sandbox_net *net;
 	struct gate *gate;
-	struct wires wires; /* while a job connects it */
+	struct questions questions; /* that it waits for an answer to */
+	struct wires wires;         /* while a job connects it */
 	struct event *device_event, *ruleset_event, *ttl_event;
 	struct event *count_event;
 	/* Packets, from REASON_PACKET_FIRST; counters.c */

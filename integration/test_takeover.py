@@ -9,7 +9,7 @@ import signal
 
 from harness import memory
 from harness.claims import claim, contains, equal, lacks, until
-from harness.taken import Died, audit_body, dial_body, lease_body, packet, str16
+from harness.taken import Died, ask_body, audit_body, dial_body, lease_body, packet, str16
 from harness.takeover import (SHARED, Hostile, about, gate_pid,
                               nothing_reached, service_pids, victim_works,
                               world)
@@ -59,6 +59,7 @@ REFUSED_DIALS = [
     ("localhost", 443, "https"),
     ("foo.localhost", 443, "https"),
     ("metadata", 80, "http"),
+    ("held.example.com", 443, "https"),   # nobody said yes
 ]
 
 ODD_DIALS = [
@@ -139,6 +140,7 @@ REFUSED_LEASES = [
     ("vault", "other.example.com", {}),                  # another's
     ("vault", "open.example.com", {"path": "/v1/x"}),
     ("nobody", "open.example.com", {"path": "/v1/x"}),
+    ("held", "held.example.com", {}),                    # nobody said yes
     ("shared", "other.example.com", {"path": "/v1/x"}),
     ("shared", "evil.example.com", {"path": "/v1/x"}),
     ("shared", "third.example.com", {"path": "/v1/x"}),
@@ -197,6 +199,55 @@ def _():
     return f"{len(REFUSED_LEASES) + len(ODD_LEASES)} requests"
 
 
+def questions(w, taken):
+    return [a for a in json.loads(w.cli("ask", "list", taken.s.name, "--json")
+                                  .ok().out) if a["state"] == "waiting"]
+
+
+def once_asked(w, taken, ident, **asked):
+    """It asks; the question that people then see."""
+    equal(taken.send("supervisor", packet("MSG_ASK", ident, ask_body(**asked))), "0")
+    return until(lambda: [a for a in questions(w, taken)
+                          if a["host"] == asked["host"]], 10, "its question")[0]
+
+
+@claim("a taken gate can ask about itself, cannot answer, and gets no further than what was answered")
+def _():
+    w, _, victim = world()
+    with Hostile() as taken:
+        a = once_asked(w, taken, 7, host="held.example.com", credential="held",
+                       method="GET", target="/v1/x")
+        equal(a["sandbox"], taken.s.name)
+        equal(taken.dial("held.example.com", 443, "https")[0], "ask-timeout")
+        equal(taken.lease("held", "held.example.com", path="/v1/x")[0],
+              "credential-misuse")
+        # Somebody is fooled: what the policy does not name stays shut.
+        b = once_asked(w, taken, 8, host="evil.example.com", method="GET")
+        w.cli("ask", "allow", b["id"]).ok()
+        equal(taken.dial("evil.example.com", 443, "https")[0], "no-rule")
+        # A yes is for one request and its host, for a minute.
+        w.cli("ask", "allow", a["id"]).ok()
+        reason, fd = taken.dial("held.example.com", 443, "https")
+        assert reason == "" and fd is not None, reason
+        for more in ({"path": "/v1/y"}, {"path": "/v1/x", "query": "a"},
+                     {"path": "/v1/x", "method": "POST"},
+                     {"path": "/v1/x", "websocket": True}):
+            equal(taken.lease("held", "held.example.com", **more)[0],
+                  "credential-misuse", more)
+        # As many as may wait for one gate, whatever it says.
+        before = taken.pid()
+        try:
+            for ident in range(100, 400):
+                taken.send("supervisor", packet(
+                    "MSG_ASK", ident, ask_body("held.example.com")))
+        except Died:
+            pass
+        taken.renewed(before, 10)
+        equal(questions(w, taken), [], "of the gate that was ended")
+    nothing_reached()
+    victim_works(victim)
+
+
 def bad_packets(which, victim):
     """Of which none is one that a gate may send there."""
     good = {"dialler": ("MSG_DIAL", dial_body("open.example.com", 443, 0)),
@@ -229,13 +280,28 @@ def bad_packets(which, victim):
     if which == "supervisor":
         # Answers that nobody asked for.
         rows += [(packet(kind, 7, body), 0), (packet("MSG_GATE_READY", 7), 0)]
+        # Questions that no person could read, and none at all.
+        rows += [(packet("MSG_ASK", ident, asked), 0) for ident, asked in (
+            (7, b""), (0, ask_body("held.example.com")),
+            (7, ask_body("held.example.com") + b"x"),
+            (7, ask_body("held.example.com", scheme=2)),
+            (7, ask_body("held.example.com", port=0)),
+            (7, ask_body("held.example.com", body=1 << 53)),
+            (7, ask_body("")), (7, ask_body(b"held\x1b[31m.example.com")),
+            (7, ask_body("held.example.com", target=b"/\x1b]0;x\x07")),
+            (7, ask_body("held.example.com", target=b"/\xe2\x80\xae")),
+            (7, ask_body("held.example.com", target="/" + "x" * 2048)),
+            (7, ask_body("held.example.com", rule=b"held\n")),
+            (7, ask_body("held.example.com", method="")))]
     others = {"MSG_DIAL", "MSG_DIAL_CANCEL", "MSG_LEASE_REQUEST", "MSG_AUDIT",
               "MSG_GATE_POLICY_ACK", "MSG_GATE_STATUS_ANSWER",
-              "MSG_HELLO", "MSG_GATE_READY"}
+              "MSG_HELLO", "MSG_GATE_READY", "MSG_ASK", "MSG_ASK_CANCEL",
+              "MSG_ASKED", "MSG_ASK_ALLOWED"}
     mine = {"dialler": {"MSG_DIAL", "MSG_DIAL_CANCEL"},
             "broker": {"MSG_LEASE_REQUEST"}, "recorder": {"MSG_AUDIT"},
             "supervisor": {"MSG_HELLO", "MSG_GATE_READY",
-                           "MSG_GATE_POLICY_ACK", "MSG_GATE_STATUS_ANSWER"}}
+                           "MSG_GATE_POLICY_ACK", "MSG_GATE_STATUS_ANSWER",
+                           "MSG_ASK", "MSG_ASK_CANCEL"}}
     # Words of the supervisor, of other services, of the api.
     for kind in sorted(others - mine[which]):
         rows.append((packet(kind, 7), 0))
@@ -321,6 +387,7 @@ def _():
     other = about(w, victim) + str16("")
     for kind, body in (
             ("MSG_AUDIT", audit_body("lifecycle", detail="forged", reason="")),
+            ("MSG_AUDIT", audit_body("ask", verdict=2, detail="forged", reason="")),
             ("MSG_RECORDER_EVENT", other + audit_body("connect")),
             ("MSG_RECORDER_POLICY", other), ("MSG_RECORDER_DETACH", other)):
         costs_the_channel("recorder", packet(kind, 0, body))

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/message.h"
+#include "base/message_ask.h"
 #include "base/message_done.h"
 #include "proxy/dialler_proxy.h"
 #include "proxy/dialler_sandbox.h"
@@ -186,6 +187,23 @@ on_policy(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static int
+on_asked(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct dialler *d = arg;
+	struct message_ask_allowed m;
+	struct dialler_sandbox *s;
+	int rc = message_ask_allowed_decode(&msg->body, &m);
+
+	if (rc != 0)
+		return rc;
+	s = find_sandbox(d, m.sandbox);
+	rc = s == NULL || s->generation != m.generation
+	    ? -ENOENT
+	    : asked_add(&s->asked, &m);
+	return done(c, msg->id, rc, "asked");
+}
+
+static int
 on_detach(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct dialler *d = arg;
@@ -208,4 +226,5 @@ const struct chan_rule dialler_rules[DIALLER_RULE_COUNT] = {
 	{ MSG_DIALLER_ATTACH, MESSAGE_SMALL_BYTES, 3, 4, on_attach },
 	{ MSG_DIALLER_POLICY, MESSAGE_SMALL_BYTES, 1, 2, on_policy },
 	{ MSG_DIALLER_DETACH, MESSAGE_SMALL_BYTES, 0, 0, on_detach },
+	{ MSG_ASK_ALLOWED, MESSAGE_SMALL_BYTES, 0, 0, on_asked },
 };

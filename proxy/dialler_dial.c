@@ -56,8 +56,9 @@ judge(const struct dialler_dial *dial)
 	const struct message_dial *m = &dial->asked;
 	struct verdict v = m->is_redirect
 	    ? policy_judge_redirect(&pair, m->host, m->port, NULL)
-	    : policy_judge_connect(&pair, m->host, m->port);
+	    : policy_judge_dial(&pair, m->host, m->port);
 
+	v = asked_dial(&dial->sandbox->asked, v, m->host, m->port);
 	if (v.action == ACTION_ALLOW &&
 	    v.scheme == (enum scheme)dial->asked.scheme)
 		return v;

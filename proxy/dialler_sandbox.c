@@ -41,6 +41,7 @@ dialler_sandbox_free(struct dialler_sandbox *s)
 		chan_free(s->recorder);
 	policy_unref(s->policy);
 	policy_unref(s->ceiling);
+	asked_done(&s->asked);
 	free(s);
 }
 
@@ -152,6 +153,7 @@ dialler_sandbox_new(struct dialler *d, const struct message_dialler_sandbox *m,
 	s->dialler = d;
 	memcpy(s->name, m->sandbox, sizeof(s->name));
 	s->generation = m->generation;
+	asked_init(&s->asked);
 	LIST_INSERT_HEAD(&d->sandboxes, s, link);
 	rc = dialler_sandbox_set_policy(s, fds[DIALLER_ATTACH_POLICY],
 	    m->has_ceiling ? fds[DIALLER_ATTACH_CEILING] : -1);

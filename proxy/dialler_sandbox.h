@@ -13,6 +13,7 @@
 #include "base/channel.h"
 #include "base/message_audit.h"
 #include "base/message_dialler.h"
+#include "conf/asked.h"
 #include "conf/policy.h"
 #include "proxy/dialler.h"
 
@@ -28,6 +29,7 @@ struct dialler_sandbox {
 	struct chan *gate;       /* NULL once it is gone */
 	struct chan *recorder;   /* NULL once it is gone */
 	bool recorder_can_write; /* as it last said */
+	struct asked asked;      /* hosts that only [ask] rules name */
 	unsigned int dial_count;
 	LIST_HEAD(dialler_dials, dialler_dial) dials;
 };

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "proxy/audit.h"
 
 #define TO(state) (1u << (state))
 
@@ -19,6 +18,10 @@ static const struct exchange_step {
 	unsigned int next;
 } steps[] = {
 	[EXCHANGE_JUDGE] = { "judge",
+	    TO(EXCHANGE_ASK) | TO(EXCHANGE_PUSH) | TO(EXCHANGE_GRANTS) |
+		TO(EXCHANGE_LEASE) | TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) |
+		TO(EXCHANGE_OVER) },
+	[EXCHANGE_ASK] = { "ask",
 	    TO(EXCHANGE_PUSH) | TO(EXCHANGE_GRANTS) | TO(EXCHANGE_LEASE) |
 		TO(EXCHANGE_CONNECT) | TO(EXCHANGE_OPEN) | TO(EXCHANGE_OVER) },
 	[EXCHANGE_PUSH] = { "push",
@@ -86,7 +89,9 @@ leave(struct exchange *x)
 	exchange_tunnel_close(x);
 	exchange_push_close(x);
 	lease_cancel(x->lease);
+	hold_cancel(x->hold);
 	x->lease = NULL;
+	x->hold = NULL;
 	x->origin = NULL;
 	if (o != NULL)
 		origin_release(o);
@@ -180,6 +185,9 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	/* How long it may be held is its hold's business. */
+	if (x->hold != NULL)
+		quiet = 0;
 	/* Set once for an exchange: bytes only note when they came. */
 	if (quiet < most)
 		set_timer(x, most - quiet);
@@ -263,38 +271,10 @@ make(const struct exchange_front *front, const struct http_request *req,
 }
 
 static enum reason
-check(struct exchange *x, const struct http_request *req, const char **detail)
-{
-	enum reason r = exchange_check_authority(x, req, detail);
-
-	if (r != REASON_NONE)
-		return r;
-	*detail = "";
-	if (!audit_is_ready(x->gate))
-		return REASON_AUDIT_UNAVAILABLE;
-	if (req->method.len >= METHOD_NAME_SIZE) {
-		*detail = "the method is too long";
-		return REASON_BAD_REQUEST;
-	}
-	if (http_method_is_misspelt(req->method)) {
-		*detail = "a method is written in capitals";
-		return REASON_METHOD;
-	}
-	/* It echoes what it was sent, credentials too (RFC 9110 9.3.8). */
-	if (req->known_method == HTTP_METHOD_TRACE)
-		return REASON_METHOD;
-	r = exchange_tunnel_check(req, detail);
-	return r != REASON_NONE ? r : exchange_check_override(x, req, detail);
-}
-
-static enum reason
 check_verdict(const struct exchange *x, const struct verdict *v)
 {
 	if (v->action == ACTION_DENY)
 		return v->reason;
-	/* Nobody can be asked yet. */
-	if (v->action == ACTION_ASK)
-		return REASON_ASK_TIMEOUT;
 	/* One method is read: there must not be two. */
 	if (v->reads_push && x->as_method[0] != '\0')
 		return REASON_BAD_REQUEST;
@@ -305,11 +285,20 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 	return REASON_NONE;
 }
 
+void
+exchange_release(struct exchange *x)
+{
+	if (x->push != NULL)
+		exchange_push_begin(x);
+	else
+		exchange_proceed(x);
+}
+
 static void
 begin(struct exchange *x, const struct http_request *req)
 {
 	const char *detail = "";
-	enum reason r = check(x, req, &detail);
+	enum reason r = exchange_check(x, req, &detail);
 	struct verdict v;
 	struct deny d;
 	int rc;
@@ -342,10 +331,10 @@ begin(struct exchange *x, const struct http_request *req)
 	if (!exchange_meter_begin(x, &v))
 		return;
 	set_timer(x, x->gate->limits.relay_idle_timeout_ms);
-	if (x->push != NULL)
-		exchange_push_begin(x);
+	if (v.action == ACTION_ASK)
+		exchange_ask(x);
 	else
-		exchange_proceed(x);
+		exchange_release(x);
 }
 
 int
@@ -415,6 +404,8 @@ exchange_open(struct exchange *x)
 bool
 exchange_wants_body(const struct exchange *x)
 {
+	if (x->hold != NULL)
+		return false;
 	if (x->push != NULL)
 		return exchange_push_wants(x);
 	return (x->state == EXCHANGE_OPEN || x->state == EXCHANGE_SIGN) &&
@@ -451,6 +442,10 @@ exchange_policy_changed(struct exchange *x)
 	struct verdict v = exchange_judge(x);
 	bool is_same = strcmp(v.credential, x->verdict.credential) == 0;
 
+	if (x->hold != NULL) {
+		exchange_ask_policy_changed(x, &v);
+		return;
+	}
 	if (v.action == ACTION_ALLOW && is_same &&
 	    (x->push != NULL ? exchange_push_still(x) : !v.reads_push)) {
 		meter_rejoin(x->gate, &x->meter, &v);

@@ -111,6 +111,8 @@ void exchange_up_trailers(struct exchange *x, const struct http_fields *f);
 void exchange_up_end(struct exchange *x);
 /* May exchange_up() be called now, and would it take something? */
 bool exchange_wants_body(const struct exchange *x);
+/* Somebody is being asked about it, for as long as that takes. */
+bool exchange_is_held(const struct exchange *x);
 /* The guest's half takes answer bytes again. */
 void exchange_resume(struct exchange *x);
 /* The request turned out to be bad: refuses, or cuts, and ends. */

@@ -38,11 +38,13 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
     const char *detail)
 {
 	struct audit_record r = audit_record_init(AUDIT_REQUEST);
-	char text[DETAIL_SIZE];
+	char text[DETAIL_SIZE], said[DETAIL_SIZE];
 
+	(void)snprintf(said, sizeof(said), "%s%s%s", x->asked,
+	    x->asked[0] == '\0' || detail[0] == '\0' ? "" : "; ", detail);
 	r.verdict = reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
 	r.reason = reason;
-	note_masked(x, &r, detail, text);
+	note_masked(x, &r, said, text);
 	r.by_ceiling = by_ceiling;
 	r.rule = x->verdict.rule[0] == '\0' ? "-" : x->verdict.rule;
 	r.file = x->verdict.file;

@@ -10,6 +10,7 @@
 
 #include "proxy/buf.h"
 #include "proxy/exchange.h"
+#include "proxy/hold.h"
 #include "proxy/lease.h"
 #include "proxy/meter.h"
 #include "proxy/pool.h"
@@ -19,6 +20,7 @@
 
 enum exchange_state {
 	EXCHANGE_JUDGE,
+	EXCHANGE_ASK,
 	EXCHANGE_PUSH,
 	EXCHANGE_GRANTS,
 	EXCHANGE_LEASE,
@@ -74,6 +76,11 @@ struct exchange {
 	bool is_held;          /* its body is, until it is whole and signed */
 	const char *up_fault;  /* what is wrong with the body; or NULL */
 	bool is_up_large;      /* that is what is wrong */
+
+	/* an [ask] rule holds it, or has */
+	struct hold *hold;            /* NULL: it does not */
+	bool is_answered;             /* with yes */
+	char asked[ASK_BY_SIZE + 16]; /* what was answered; or "" */
 
 	/* the way to the origin */
 	bool has_credential; /* one is put in, and looked for in the answer */
@@ -132,6 +139,17 @@ void exchange_proceed(struct exchange *x);
  */
 void exchange_go_out(struct exchange *x);
 
+/* Nothing more has to be asked: reads its push, or proceeds. */
+void exchange_release(struct exchange *x);
+
+/* --- exchange_ask.c --- */
+/* Holds it, and asks. */
+void exchange_ask(struct exchange *x);
+/* v, or an allowing verdict if it asks and the answer was yes. */
+struct verdict exchange_answered(const struct exchange *x, struct verdict v);
+/* A new policy, which says v, while it is held. */
+void exchange_ask_policy_changed(struct exchange *x, const struct verdict *v);
+
 /* --- exchange_push.c --- */
 /* Before the head is written. False: memory is short. */
 bool exchange_push_new(struct exchange *x, const struct http_request *req);
@@ -181,14 +199,11 @@ void exchange_strip_head(struct exchange *x, const struct message_lease *l);
 bool exchange_head_find(const struct exchange *x, const char *name,
     struct span *ret_value);
 /*
- * Does the request name what its connection was made for? REASON_NONE,
- * REASON_HOST_MISMATCH or REASON_BAD_REQUEST, and why.
+ * May it be judged at all? Keeps host, port and as_method. REASON_NONE, or why
+ * not; *ret_detail says more of it, or "".
  */
-enum reason exchange_check_authority(struct exchange *x,
-    const struct http_request *req, const char **ret_detail);
-/* Keeps as_method; *ret_detail as above. */
-enum reason exchange_check_override(struct exchange *x,
-    const struct http_request *req, const char **ret_detail);
+enum reason exchange_check(struct exchange *x, const struct http_request *req,
+    const char **ret_detail);
 struct verdict exchange_judge(const struct exchange *x);
 /* As the policy is asked for this method. Borrows from x. */
 struct policy_request exchange_policy_request(const struct exchange *x,

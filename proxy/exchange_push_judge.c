@@ -33,7 +33,8 @@ ask(const struct exchange *x, const struct git_push_command *c,
 		.ref = c->ref,
 		.has_options = x->push->list.options > 0 };
 
-	return policy_judge_push(&x->gate->pair, &req, &cmd);
+	return exchange_answered(x,
+	    policy_judge_push(&x->gate->pair, &req, &cmd));
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proxy/audit.h"
 #include "wire/http_write.h"
 #include "wire/path.h"
 #include "wire/token.h"
@@ -34,8 +35,12 @@ scheme_fits(const struct exchange *x, const struct http_request *req)
 	return false;
 }
 
-enum reason
-exchange_check_authority(struct exchange *x, const struct http_request *req,
+/*
+ * Does the request name what its connection was made for? REASON_NONE,
+ * REASON_HOST_MISMATCH or REASON_BAD_REQUEST, and why.
+ */
+static enum reason
+check_authority(struct exchange *x, const struct http_request *req,
     const char **ret_detail)
 {
 	const struct authority *a = &req->authority;
@@ -61,8 +66,9 @@ exchange_check_authority(struct exchange *x, const struct http_request *req,
 	return REASON_NONE;
 }
 
-enum reason
-exchange_check_override(struct exchange *x, const struct http_request *req,
+/* Keeps as_method. */
+static enum reason
+check_override(struct exchange *x, const struct http_request *req,
     const char **ret_detail)
 {
 	const struct http_field *f = http_method_override(&req->fields, 0);
@@ -82,6 +88,32 @@ exchange_check_override(struct exchange *x, const struct http_request *req,
 	}
 	*ret_detail = "";
 	return REASON_NONE;
+}
+
+enum reason
+exchange_check(struct exchange *x, const struct http_request *req,
+    const char **ret_detail)
+{
+	enum reason r = check_authority(x, req, ret_detail);
+
+	if (r != REASON_NONE)
+		return r;
+	*ret_detail = "";
+	if (!audit_is_ready(x->gate))
+		return REASON_AUDIT_UNAVAILABLE;
+	if (req->method.len >= METHOD_NAME_SIZE) {
+		*ret_detail = "the method is too long";
+		return REASON_BAD_REQUEST;
+	}
+	if (http_method_is_misspelt(req->method)) {
+		*ret_detail = "a method is written in capitals";
+		return REASON_METHOD;
+	}
+	/* It echoes what it was sent, credentials too (RFC 9110 9.3.8). */
+	if (req->known_method == HTTP_METHOD_TRACE)
+		return REASON_METHOD;
+	r = exchange_tunnel_check(req, ret_detail);
+	return r != REASON_NONE ? r : check_override(x, req, ret_detail);
 }
 
 struct policy_request
@@ -112,8 +144,8 @@ judge_method(const struct exchange *x, const char *method)
 }
 
 /* Both methods have to be allowed when an origin may read another. */
-struct verdict
-exchange_judge(const struct exchange *x)
+static struct verdict
+judge_methods(const struct exchange *x)
 {
 	struct verdict v = judge_method(x, x->method), other;
 
@@ -126,6 +158,12 @@ exchange_judge(const struct exchange *x)
 	for (size_t i = 0; i < VERDICT_FILES; i++)
 		v.budgets[i] |= other.budgets[i];
 	return v;
+}
+
+struct verdict
+exchange_judge(const struct exchange *x)
+{
+	return exchange_answered(x, judge_methods(x));
 }
 
 /* It reads, carries nothing, and asks for what was granted to the byte. */

@@ -17,6 +17,7 @@
 #include "proxy/dial.h"
 #include "proxy/dns.h"
 #include "proxy/gate_run.h"
+#include "proxy/hold.h"
 #include "proxy/lease.h"
 #include "proxy/listen.h"
 #include "proxy/meter.h"
@@ -84,6 +85,7 @@ gate_run_done(struct gate_run *r)
 	relays_free(g);
 	meters_free(g);
 	redirects_free(g);
+	holds_free(g);
 	pool_free(g);
 	tls_state_free(g);
 	dns_free(g);
@@ -167,6 +169,8 @@ make_parts(struct gate *g, const struct gate_start_fds *fds)
 		rc = meters_new(g, fds->counts);
 	if (rc == 0)
 		rc = redirects_new(g);
+	if (rc == 0)
+		rc = holds_new(g);
 	if (rc == 0)
 		rc = tls_state_new(g, fds->ca, fds->roots);
 	return rc;

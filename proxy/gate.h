@@ -31,6 +31,7 @@ struct dns;        /* proxy/dns.h: answers to questions */
 struct relays;     /* proxy/relay.h: pipes, and who has been idle how long */
 struct conns;      /* proxy/conn.h: the list of all connections */
 struct redirects;  /* proxy/redirect.h: URLs that answers pointed to */
+struct holds;      /* proxy/hold.h: requests that wait for an answer */
 struct meters;     /* proxy/meter.h: budgets and their counts */
 
 /*
@@ -71,6 +72,8 @@ struct gate {
 	struct relays *relays;
 	struct meters *meters;
 	struct redirects *redirects;
+	struct holds *holds;
+	struct chan *supervisor; /* NULL while there is none; borrowed */
 
 	struct conns *conns;
 	uint32_t conn_count; /* that are not closed */

@@ -14,6 +14,7 @@
 #include "base/message.h"
 #include "proxy/audit.h"
 #include "proxy/gate_run.h"
+#include "proxy/hold.h"
 #include "proxy/tls.h"
 
 #define AREA "gate"
@@ -164,6 +165,19 @@ on_stop(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_asked(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct gate_run *r = arg;
+	struct message_asked m;
+	int rc = message_asked_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc == 0)
+		holds_answer(&r->gate, msg->id, &m);
+	return rc;
+}
+
 static const struct chan_rule rules[] = {
 	{ MSG_GATE_NET, MESSAGE_SMALL_BYTES, GATE_SOCKET_COUNT,
 	    GATE_SOCKET_COUNT, on_net },
@@ -174,6 +188,7 @@ static const struct chan_rule rules[] = {
 	{ MSG_GATE_ROOTS, MESSAGE_SMALL_BYTES, 1, 1, on_roots },
 	{ MSG_GATE_STATUS, 0, 0, 0, on_status },
 	{ MSG_GATE_STOP, 0, 0, 0, on_stop },
+	{ MSG_ASKED, MESSAGE_SMALL_BYTES, 0, 0, on_asked },
 };
 
 static void
@@ -199,6 +214,9 @@ on_supervisor(struct child *c, bool adopted, void *arg)
 	struct wr w = wr_init(buf, sizeof(buf));
 	int rc;
 
+	r->gate.supervisor = c->supervisor;
+	if (adopted)
+		holds_unheard(&r->gate);
 	if (!adopted || r->sockets[0] == -1)
 		return;
 	message_gate_net_encode(&w, &r->gate.net);
@@ -212,8 +230,11 @@ on_supervisor(struct child *c, bool adopted, void *arg)
 static void
 on_supervisor_gone(struct child *c, void *arg)
 {
-	const struct gate_run *r = arg;
+	struct gate_run *r = arg;
 
+	/* Another supervisor knows nothing of what this one was asked. */
+	r->gate.supervisor = NULL;
+	holds_unheard(&r->gate);
 	if (!r->is_started)
 		child_stop(c);
 }

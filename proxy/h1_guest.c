@@ -74,6 +74,25 @@ h1_guest_kick(struct h1_guest *h)
 		event_active(&h->kick, 0, 0);
 }
 
+/*
+ * A request may be held for minutes, and its connection is not read meanwhile:
+ * a guest that has gone must not be asked about any more. One that closes its
+ * direction alone has gone, too.
+ */
+static void
+on_closed(evutil_socket_t fd, short what, void *arg)
+{
+	struct h1_guest *h = arg;
+
+	(void)fd;
+	(void)what;
+	(void)event_del(&h->closed);
+	if (h->x == NULL || !exchange_is_held(h->x))
+		return;
+	h1_guest_enter(h, H1_DEAD);
+	h1_guest_run(h);
+}
+
 struct h1_guest *
 h1_guest_new(const struct h1_guest_spec *spec)
 {
@@ -86,6 +105,9 @@ h1_guest_new(const struct h1_guest_spec *spec)
 	h->gate = spec->front.gate;
 	h->is_readable = true;
 	rc = event_assign(&h->kick, h->gate->base, -1, 0, on_kick, h);
+	assert(rc == 0);
+	rc = event_assign(&h->closed, h->gate->base, spec->stream->fd,
+	    EV_CLOSED | EV_PERSIST, on_closed, h);
 	assert(rc == 0);
 	h1_guest_init_timer(h);
 	h1_guest_set_deadline(h, h->gate->limits.idle_timeout_ms);
@@ -115,6 +137,7 @@ h1_guest_free(struct h1_guest *h)
 	h->state = H1_DEAD;
 	(void)event_del(&h->timer);
 	(void)event_del(&h->kick);
+	(void)event_del(&h->closed);
 	pool_bury(h->gate, &h->grave, on_buried);
 }
 
@@ -434,6 +457,8 @@ step_exchange(struct h1_guest *h)
 {
 	if (h->state == H1_TUNNEL)
 		return h1_guest_step_tunnel(h);
+	if (exchange_is_held(h->x))
+		(void)event_add(&h->closed, NULL);
 	return h->state == H1_BODY ? step_body(h) : step_wait(h);
 }
 
@@ -488,6 +513,7 @@ settle(struct h1_guest *h)
 		return;
 	h->is_settled = true;
 	(void)event_del(&h->timer);
+	(void)event_del(&h->closed);
 	if (has_connected)
 		h->spec.on_connect(h->spec.arg, &h->connect);
 	else

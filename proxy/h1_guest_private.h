@@ -43,6 +43,7 @@ struct h1_guest {
 	/* One timer, moved only when it would fire too late. */
 	struct event timer;
 	struct event kick;
+	struct event closed;  /* while its request is held */
 	uint64_t deadline_ms; /* 0: none */
 	uint64_t timer_ms;    /* when it fires; 0: not set */
 	uint64_t used_ms;     /* when the deadline was set */

@@ -266,7 +266,7 @@ is_over(const struct h2_guest *h)
 	    !stream_has_unsent(h->spec.stream);
 }
 
-/* What the guest began and can not end any more. */
+/* What the guest began and can not end any more, and what it would not hear. */
 static void
 drop_halves(struct h2_guest *h)
 {
@@ -276,7 +276,8 @@ drop_halves(struct h2_guest *h)
 		return;
 	for (s = TAILQ_FIRST(&h->streams); s != NULL; s = next) {
 		next = TAILQ_NEXT(s, link);
-		if (!s->is_whole || h->link.is_failed)
+		if (!s->is_whole || h->link.is_failed ||
+		    (s->x != NULL && exchange_is_held(s->x)))
 			h2_stream_free(s, "the guest closed its connection");
 	}
 }

@@ -40,6 +40,7 @@ tapward_library(tapward_inspect
 		deny.c
 		exchange.c
 		exchange_answer.c
+		exchange_ask.c
 		exchange_audit.c
 		exchange_connect.c
 		exchange_meter.c
@@ -85,7 +86,8 @@ tapward_library(tapward_inspect
 		tls_leaf.c
 		tls_origin.c
 		websocket_scan.c
-	LINK tapward_grants tapward_inject tapward_meter tapward_redirect
+	LINK tapward_grants tapward_hold tapward_inject tapward_meter
+		tapward_redirect
 		tapward_sieve
 		tapward_sigv4
 		tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
@@ -122,7 +124,7 @@ foreach(module decode scan sieve)
 endforeach()
 tapward_fuzz_target(scan LINK tapward_say)
 
-foreach(module blocks buf deny exchange exchange_budget exchange_ends exchange_sign exchange_sign_body grants h2_ends h2_floods
+foreach(module blocks buf deny exchange exchange_ask exchange_budget exchange_ends exchange_sign exchange_sign_body grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool redirect
 		smuggling tls trailers tunnel tunnel_ends tunnel_scan
 		websocket_scan)

@@ -21,7 +21,7 @@ TYPES = {name: int(number) for name, number in
 # By their numbers on the wire; the first is none.
 REASONS = [name.lower().replace("_", "-") for name in
            _enum("reason.h", r"\n\tREASON_(\w+),")]
-EVENTS = ["dns", "connect", "request", "packet", "lease", "lifecycle"]
+EVENTS = ["dns", "connect", "request", "packet", "lease", "lifecycle", "ask"]
 SCHEMES = ["https", "http", "tcp"]
 
 
@@ -48,6 +48,15 @@ def lease_body(credential, host, port=443, scheme=0, method="GET", path="/",
             + (b"\0" if query is None else b"\1" + str16(query))
             + (b"\1" if websocket else b"\0") + str16(region)
             + str16(service))
+
+
+def ask_body(host, port=443, scheme=0, method="POST", target="/v1/x",
+             websocket=0, credential="", ceiling=0, rule="held",
+             file="tapward.ini", body=0):
+    return (struct.pack(">BH", scheme, port) + str16(host) + str16(method)
+            + str16(target) + bytes([websocket]) + str16(credential)
+            + bytes([ceiling]) + str16(rule) + str16(file)
+            + struct.pack(">IQ", 7, body))
 
 
 def audit_body(event, *, verdict=0, reason="no-rule", host="", port=443,

@@ -24,6 +24,7 @@ NAMES = {
     "plain.example.com": "10.201.0.10",
     "other.example.com": "10.201.0.11",
     "third.example.com": "10.201.0.10",
+    "held.example.com": "10.201.0.10",
     "loop.example.com": "127.0.0.1",
     "short.example.com": "10.201.0.12",
     "evil.example.com": "10.201.0.66",
@@ -50,6 +51,10 @@ scheme = http
 
 [allow loop]
 host = loop.example.com
+
+[ask held]
+host       = held.example.com
+credential = held
 """
 
 NARROW = """\
@@ -93,6 +98,13 @@ host   = third.example.com
 apply  = bearer
 grant  = ci-* user:root
 
+[credential held]
+kind   = static
+value  = file:{folder}/held
+host   = held.example.com
+apply  = bearer
+grant  = hostile-* user:root
+
 [credential vault]
 kind   = static
 value  = file:{folder}/vault
@@ -104,7 +116,7 @@ grant  = victim-* user:root
 SHARED = "shared-" + secrets.token_hex(16)
 # What no byte of may come to the hostile gate.
 KEPT = {name: f"{name}-" + secrets.token_hex(16)
-        for name in ("spare", "foreign", "vault")}
+        for name in ("spare", "foreign", "held", "vault")}
 SERVICES = ("dialler", "broker", "recorder", "api")
 
 _world = {}

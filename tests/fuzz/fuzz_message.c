@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/message_api.h"
+#include "base/message_ask.h"
 #include "base/message_audit.h"
 #include "base/message_broker.h"
 #include "base/message_ca.h"
@@ -149,16 +150,22 @@ again_api_answer(struct rd *r, struct wr *w)
 	static struct message_api_entry entries[API_PAGE_MAX];
 	static struct message_api_sandbox sandbox;
 	static struct message_api_status status;
+	static struct message_api_asks asks;
 	struct message_api_page page = { .entries = entries };
 	struct message_api_answer m = { .sandbox = &sandbox,
 		.page = &page,
-		.status = &status };
+		.status = &status,
+		.asks = &asks };
 
 	if (message_api_answer_decode(r, text, &m) != 0)
 		return false;
 	message_api_answer_encode(w, &m);
 	return true;
 }
+
+AGAIN(ask)
+AGAIN(asked)
+AGAIN(ask_allowed)
 
 /* The order is that of the corpus: append only. */
 static again *const kinds[] = {
@@ -206,6 +213,9 @@ static again *const kinds[] = {
 	again_lease_rejected,
 	again_helper_run,
 	again_helper_ran,
+	again_ask,
+	again_asked,
+	again_ask_allowed,
 };
 
 int

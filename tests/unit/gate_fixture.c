@@ -431,7 +431,10 @@ set_limits(struct gate *g)
 		.decode_ratio = 1100,
 		.push_commands_bytes = 65536,
 		.push_look_bytes = 1 << 20,
-		.push_refused_bytes = 8 << 20 };
+		.push_refused_bytes = 8 << 20,
+		.asks = 4,
+		.ask_memory_bytes = 65536,
+		.ask_timeout_ms = 5000 };
 	g->net = (struct message_gate_net){ .guest_ip = INADDR_LOOPBACK,
 		.gateway_ip = INADDR_LOOPBACK,
 		.synthetic_base = 0x7f000000,

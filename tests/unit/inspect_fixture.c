@@ -23,6 +23,7 @@
 #include "counts_support.h"
 #include "proxy/audit.h"
 #include "proxy/dial.h"
+#include "proxy/hold.h"
 #include "proxy/inspect.h"
 #include "proxy/lease.h"
 #include "proxy/meter.h"
@@ -372,6 +373,9 @@ fix_new(const char *policy_text)
 		.push_commands_bytes = 65536,
 		.push_look_bytes = 1 << 20,
 		.push_refused_bytes = 8 << 20,
+		.asks = 2,
+		.ask_memory_bytes = 65536,
+		.ask_timeout_ms = 5000,
 	};
 	f->gate.decode =
 	    (struct decode_budget){ .max_bytes = 8 << 20, .ratio = 1100 };
@@ -389,6 +393,7 @@ fix_new(const char *policy_text)
 	f->counts = counts_memfd();
 	assert_int_equal(meters_new(&f->gate, f->counts), 0);
 	assert_int_equal(redirects_new(&f->gate), 0);
+	assert_int_equal(holds_new(&f->gate), 0);
 	make_tls(f);
 	assert_int_equal(pool_new(&f->gate), 0);
 	make_contexts(f);
@@ -412,6 +417,7 @@ fix_free(struct fix *f)
 	fix_close(f);
 	pool_free(&f->gate);
 	redirects_free(&f->gate);
+	holds_free(&f->gate);
 	meters_free(&f->gate);
 	fd_close(&f->counts);
 	tls_state_free(&f->gate);

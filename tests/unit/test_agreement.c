@@ -54,8 +54,8 @@ pick(uint64_t *seed, const char *const *words, size_t n)
 static size_t
 random_rule(uint64_t *seed, unsigned int i, char *buf, size_t size)
 {
-	static const char *const kinds[] = { "allow", "allow", "allow",
-		"deny" };
+	static const char *const kinds[] = { "allow", "allow", "allow", "deny",
+		"ask" };
 	static const char *const names[] = { "a.x.org", "b.x.org", "*.x.org",
 		"**.x.org", "**.x.org", "*.b.x.org", "z.org" };
 	static const char *const methods[] = { "", "method = GET\n",
@@ -421,6 +421,9 @@ check_tuple(struct world *w, const struct tuple *t, size_t *allowed)
 	if (e.verdict.action == ACTION_DENY)
 		return;
 	++*allowed;
+	/* the origin's side is open as far as what was allowed needs it */
+	assert_true(policy_judge_dial(pair, hosts[t->host], t->port).action >=
+	    v.action);
 	/* the name was said to be open, and the packet comes to the gate */
 	assert_false(a->is_blocked);
 	assert_true(passes(w->sets, a->address, t->port));

@@ -96,6 +96,18 @@ a_change_is_said_in_words(void **state)
 		{ "an allow rule under a deny rule",
 		    "[deny d]\nhost = a.example.org\n",
 		    "[deny d]\nhost = a.example.org\n" A, 0, 0, "" },
+		{ "a question in its place", A GET,
+		    "[ask a]\nhost = a.example.org\n" GET, 0, 2,
+		    "closes GET of https://a.example.org, every path, which "
+		    "somebody is asked about now  [ask a] new.ini:3\n" },
+		{ "nobody asks any more", "[ask a]\nhost = a.example.org\n" GET,
+		    A GET, 2, 0,
+		    "which somebody was asked about  [ask a] old.ini:3\n" },
+		{ "a question where nothing was let through", A GET,
+		    A GET "[ask b]\nhost = b.example.org\n", 1, 0,
+		    "if somebody answers  [ask b] new.ini:6\n" },
+		{ "a question beside a rule", A GET,
+		    A GET "[ask b]\nhost = a.example.org\n", 1, 1, "" },
 		{ "a credential", A GET, A GET "credential = c\n", 1, 0,
 		    ", every path, with credential c  [allow a] new.ini:3" },
 		{ "a WebSocket", A, A "websocket = yes\n", 1, 0,
@@ -212,8 +224,8 @@ pick(uint64_t *seed, const char *const *words, size_t n)
 static size_t
 random_rule(uint64_t *seed, unsigned int i, char *buf, size_t size)
 {
-	static const char *const kinds[] = { "allow", "allow", "allow",
-		"deny" };
+	static const char *const kinds[] = { "allow", "allow", "allow", "deny",
+		"ask" };
 	static const char *const hosts[] = { "a.x.org", "b.x.org", "*.x.org",
 		"**.x.org", "c.b.x.org", "a.x.org, c.b.x.org" };
 	static const char *const methods[] = { "", "method = GET\n",

@@ -162,7 +162,10 @@ start(struct stage *s, int ca)
 		    .decode_ratio = 1,
 		    .push_commands_bytes = 1,
 		    .push_look_bytes = 1,
-		    .push_refused_bytes = 1 } };
+		    .push_refused_bytes = 1,
+		    .asks = 1,
+		    .ask_memory_bytes = 1,
+		    .ask_timeout_ms = 1 } };
 	struct gate_start_fds fds = { .ca = ca,
 		.roots = -1,
 		.counts = counts_memfd(),

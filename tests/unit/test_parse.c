@@ -85,9 +85,14 @@ keys_and_sections_are_known_or_refused(void **state)
 		{ "a single value twice",
 		    ALLOW "tls = inspect\ntls = inspect\n",
 		    "t.ini:6: tls is given twice (first on line 5)" },
-		{ "what is not enforced: [ask]",
-		    ALLOW "[ask b]\nhost = b.example.org\n",
-		    "t.ini:5: [ask] is not supported" },
+		{ "[ask] of what is never looked into",
+		    ALLOW "[ask b]\nhost = b.example.org\n"
+			  "tls = passthrough\n",
+		    "t.ini:7: [ask] holds requests" },
+		{ "[ask] of raw connections",
+		    ALLOW "[ask b]\nhost = b.example.org\nscheme = tcp\n"
+			  "port = 5432\n",
+		    "t.ini:7: [ask] holds requests" },
 	};
 
 	(void)state;
