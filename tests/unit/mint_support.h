@@ -185,6 +185,20 @@ begin_with(struct world *w, const struct message_broker_credential *m,
 	begin_sandbox(w);
 }
 
+/* An origin did not take the value of this lease. */
+static inline void
+reject(struct world *w, uint64_t lease_id)
+{
+	const struct message_lease_rejected m = { .lease_id = lease_id };
+	uint8_t buf[16];
+	struct wr body = wr_init(buf, sizeof(buf));
+
+	message_lease_rejected_encode(&body, &m);
+	assert_int_equal(chan_send(w->gate, MSG_LEASE_REJECTED, 0, &body, NULL,
+			     0),
+	    0);
+}
+
 /* `free` goes to none of these, and nobody is asked for it. */
 static inline void
 must_keep_from(struct world *w, const struct issuer *i,

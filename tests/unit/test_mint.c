@@ -324,19 +324,6 @@ another_definition_ends_what_the_one_before_minted(void **state)
 	world_end(w, &issuer);
 }
 
-static void
-reject(struct world *w, uint64_t lease_id)
-{
-	const struct message_lease_rejected m = { .lease_id = lease_id };
-	uint8_t buf[16];
-	struct wr body = wr_init(buf, sizeof(buf));
-
-	message_lease_rejected_encode(&body, &m);
-	assert_int_equal(chan_send(w->gate, MSG_LEASE_REJECTED, 0, &body, NULL,
-			     0),
-	    0);
-}
-
 /* An origin's 401: once in a while, and of the value that it was sent only. */
 static void
 mints_anew_what_an_origin_does_not_take(void **state)

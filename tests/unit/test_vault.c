@@ -3,6 +3,8 @@
  */
 #include "tests/unit/vault_support.h"
 
+#include "credential-broker/journal.h"
+
 static void
 logs_in_makes_a_token_reads_and_gives_all_back(void **state)
 {
@@ -178,6 +180,9 @@ renews_the_lease_of_what_was_made_and_keeps_it(void **state)
 	world_end(w, &issuer);
 }
 
+static const struct keys stored = { { { "auth", "token", NULL },
+    { "auth-token", "file:/s", SECRET } } };
+
 /* The most that a token may live is reached. */
 static void
 starts_over_with_what_cannot_be_renewed(void **state)
@@ -190,8 +195,6 @@ starts_over_with_what_cannot_be_renewed(void **state)
 		{ CHILD, VALUE, short_child, other, VALUE, NO_CONTENT },
 		{ CHILD, VALUE, DENIED, other, VALUE, NO_CONTENT },
 	};
-	static const struct keys kv2 = { { { "auth", "token", NULL },
-	    { "auth-token", "file:/s", SECRET } } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
@@ -200,7 +203,7 @@ starts_over_with_what_cannot_be_renewed(void **state)
 		struct world *w;
 
 		memcpy(script, scripts[i], sizeof(scripts[i]));
-		w = world_of(&issuer, script, &kv2);
+		w = world_of(&issuer, script, &stored);
 		assert_string_equal(ask_free(w)->value, "of-the-vault");
 		renew(w, &issuer, 5);
 		was_asked(&issuer, 2, "POST /v1/auth/token/renew-self ",
@@ -214,33 +217,116 @@ starts_over_with_what_cannot_be_renewed(void **state)
 	}
 }
 
+static const struct {
+	const char *answer; /* to the second read */
+	enum mint_fault fault;
+} failed_renewals[] = {
+	{ "HTTP/1.1 503 Sealed\r\nConnection: close\r\n\r\n", MINT_ISSUER },
+	/* somebody has stored what no field can hold */
+	{ KV2("{\"token\":\"two\\nlines-of-it\"}", LIVE), MINT_ANSWER },
+};
+
 /* What is in use is not given back because another could not be had. */
 static void
 a_renewal_that_fails_harms_nobody(void **state)
 {
-	static const char *const script[] = { CHILD, VALUE, CHILD,
-		"HTTP/1.1 503 Sealed\r\nConnection: close\r\n\r\n", NO_CONTENT,
-		NULL };
-	static const struct keys kv2 = { { { "auth", "token", NULL },
-	    { "auth-token", "file:/s", SECRET } } };
+	(void)state;
+	for (size_t i = 0;
+	     i < sizeof(failed_renewals) / sizeof(failed_renewals[0]); i++) {
+		const char *const script[] = { CHILD, VALUE, CHILD,
+			failed_renewals[i].answer, NO_CONTENT, NULL };
+		struct issuer issuer;
+		struct world *w = world_of(&issuer, script, &stored);
+		const struct token *t;
+
+		assert_string_equal(ask_free(w)->value, "of-the-vault");
+		t = token_of(w);
+		clock_test_set(clock_mono_ms(), t->soft_boot_ms,
+		    clock_wall_ms());
+		assert_string_equal(ask_free(w)->value, "of-the-vault");
+		wait_for_count(w, &issuer.count, 4);
+		while (t->mint != NULL)
+			turn(w);
+		assert_int_equal(t->fault, failed_renewals[i].fault);
+		assert_string_equal(ask_free(w)->value, "of-the-vault");
+		assert_int_equal(revoker_count(w->broker->revoker), 0);
+		end_sandbox(w, &issuer, 5);
+		was_asked(&issuer, 4, "POST /v1/auth/token/revoke-self ",
+		    "hvs.child", "");
+		world_end(w, &issuer);
+	}
+}
+
+/* --- what ends by itself, and what does not ------------------------------- */
+
+static void
+a_token_outlives_what_was_read_with_it_and_is_given_back(void **state)
+{
+	static const char *const script[] = { CHILD,
+		LEASED("db/creds/ci/abc", "60", "false", "made-for-us"),
+		NO_CONTENT, NULL };
 	struct issuer issuer;
-	struct world *w = world_of(&issuer, script, &kv2);
+	struct world *w = world_of(&issuer, script, &dynamic);
+
+	(void)state;
+	assert_string_equal(ask_free(w)->value, "made-for-us");
+	clock_test_set(clock_mono_ms(), clock_boot_ms() + 120 * 1000,
+	    clock_wall_ms());
+	end_sandbox(w, &issuer, 3);
+	was_asked(&issuer, 2, "POST /v1/auth/token/revoke-self ", "hvs.child",
+	    "");
+	world_end(w, &issuer);
+}
+
+static void
+a_token_that_has_ended_is_not_asked_to(void **state)
+{
+	static const char *const script[] = { CHILD, VALUE, NO_CONTENT, NULL };
+	struct issuer issuer;
+	struct world *w = world_of(&issuer, script, &stored);
+
+	(void)state;
+	assert_string_equal(ask_free(w)->value, "of-the-vault");
+	clock_test_set(clock_mono_ms(), clock_boot_ms() + 901 * 1000,
+	    clock_wall_ms());
+	token_end(LIST_FIRST(&w->broker->sandboxes), NULL);
+	assert_int_equal(revoker_count(w->broker->revoker), 0);
+	assert_int_equal(issuer.count, 2);
+	world_end(w, &issuer);
+}
+
+/* Its root was given back meanwhile, so what comes of it is worth nothing. */
+static void
+what_was_rejected_is_not_renewed(void **state)
+{
+	static const char *const script[] = { CHILD, VALUE, NO_CONTENT, CHILD,
+		VALUE, NO_CONTENT, NULL };
+	struct secret left = SECRET_NONE;
+	struct issuer issuer;
+	struct world *w = world_of(&issuer, script, &stored);
 	const struct token *t;
+	uint64_t id;
 
 	(void)state;
 	assert_string_equal(ask_free(w)->value, "of-the-vault");
 	t = token_of(w);
 	clock_test_set(clock_mono_ms(), t->soft_boot_ms, clock_wall_ms());
-	assert_string_equal(ask_free(w)->value, "of-the-vault");
+	issuer.is_silent = true;
+	reject(w, ask_free(w)->lease_id);
 	wait_for_count(w, &issuer.count, 4);
-	while (t->mint != NULL)
-		turn(w);
-	assert_int_equal(t->fault, MINT_ISSUER);
-	assert_string_equal(ask_free(w)->value, "of-the-vault");
-	assert_int_equal(revoker_count(w->broker->revoker), 0);
-	end_sandbox(w, &issuer, 5);
-	was_asked(&issuer, 4, "POST /v1/auth/token/revoke-self ", "hvs.child",
+	was_asked(&issuer, 3, "POST /v1/auth/token/revoke-self ", "hvs.child",
 	    "");
+	/* First the question that came last. */
+	issuer.is_silent = false;
+	issuer_answer(LIST_FIRST(&issuer.peers));
+	issuer_answer(LIST_FIRST(&issuer.peers));
+	wait_for_count(w, &issuer.count, 6);
+	while (revoker_count(w->broker->revoker) > 0)
+		turn(w);
+	assert_int_equal(t->number, 0);
+	assert_int_equal(t->fault, MINT_EXPIRED);
+	assert_false(journal_orphan(w->broker->journal,
+	    w->broker->set->credentials[0], &id, &left));
 	world_end(w, &issuer);
 }
 
@@ -256,6 +342,10 @@ main(void)
 		    renews_the_lease_of_what_was_made_and_keeps_it),
 		cmocka_unit_test(starts_over_with_what_cannot_be_renewed),
 		cmocka_unit_test(a_renewal_that_fails_harms_nobody),
+		cmocka_unit_test(
+		    a_token_outlives_what_was_read_with_it_and_is_given_back),
+		cmocka_unit_test(a_token_that_has_ended_is_not_asked_to),
+		cmocka_unit_test(what_was_rejected_is_not_renewed),
 	};
 
 	log_init("test", log_level_from_env());
