@@ -5,6 +5,7 @@
 #define TAPWARD_CLI_CLI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 
@@ -28,6 +29,17 @@ struct cli_command {
 	int (*run)(const struct cli *cli, int argc, char **argv);
 };
 
+/* Options that several commands share, as their usage names them. */
+struct cli_option_group {
+	const char *name;    /* "GUEST OPTIONS" */
+	const char *options; /* as in a usage */
+};
+
+/* The tables behind --help, for completion. */
+const struct cli_command *cli_commands(size_t *ret_count);
+const struct cli_option_group *cli_option_groups(size_t *ret_count);
+
+int cmd_completion(const struct cli *cli, int argc, char **argv);
 int cmd_run(const struct cli *cli, int argc, char **argv);
 int cmd_exec(const struct cli *cli, int argc, char **argv);
 int cmd_put(const struct cli *cli, int argc, char **argv);

@@ -91,9 +91,37 @@ static const struct cli_command commands[] = {
 	{ "doctor", "[--config FILE] [--json]",
 	    "what keeps this host from working, and what mends it",
 	    cmd_doctor },
+	{ "completion", "bash|zsh|fish", "what a shell needs to complete these",
+	    cmd_completion },
 };
 
+static const struct cli_option_group groups[] = {
+	{ "GUEST OPTIONS",
+	    "[--cpus N] [--memory 2G] [--disk 10G] [--max-duration 1h]\n"
+	    "  [--driver qemu|firecracker|cloud-hypervisor] [--require-kvm]"
+	    " [--commit ID]" },
+	{ "COMMAND OPTIONS",
+	    "[--timeout 10m] [--max-output 16M] [--workdir D] [--user U]\n"
+	    "  [--env NAME[=VALUE]] [--tty] [--no-input]" },
+};
+
+#define GROUP_COUNT (sizeof(groups) / sizeof(*groups))
+
 #define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))
+
+const struct cli_command *
+cli_commands(size_t *ret_count)
+{
+	*ret_count = COMMAND_COUNT;
+	return commands;
+}
+
+const struct cli_option_group *
+cli_option_groups(size_t *ret_count)
+{
+	*ret_count = GROUP_COUNT;
+	return groups;
+}
 
 int
 cli_usage(const char *command, const char *fmt, ...)
@@ -146,13 +174,11 @@ print_help(FILE *out)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		(void)fprintf(out, "  %-8s %s\n           %s\n",
 		    commands[i].name, commands[i].usage, commands[i].does);
+	(void)fputc('\n', out);
+	for (size_t i = 0; i < GROUP_COUNT; i++)
+		(void)fprintf(out, "%s: %s\n", groups[i].name,
+		    groups[i].options);
 	(void)fprintf(out,
-	    "\nGUEST OPTIONS: [--cpus N] [--memory 2G] [--disk 10G]"
-	    " [--max-duration 1h]\n"
-	    "  [--driver qemu|firecracker|cloud-hypervisor] [--require-kvm]"
-	    " [--commit ID]\n"
-	    "COMMAND OPTIONS: [--timeout 10m] [--max-output 16M] [--workdir D]"
-	    " [--user U]\n  [--env NAME[=VALUE]] [--tty] [--no-input]\n"
 	    "\n--socket, or TAPWARD_SOCKET, names another daemon than %s.\n"
 	    "See tapward(1) and tapward.ini(5).\n",
 	    CLI_SOCKET);
