@@ -1,4 +1,5 @@
 """A nameserver that says what a test tells it to, byte for byte."""
+import contextlib
 import socket
 import struct
 import threading
@@ -69,7 +70,9 @@ class Nameserver:
             if not packet:  # shut down
                 return
             for said in self._answers(packet, False):
-                self.udp.sendto(said, peer)
+                # It may have been closed while a late answer was waited for.
+                with contextlib.suppress(OSError):
+                    self.udp.sendto(said, peer)
 
     def _serve_tcp(self):
         while True:
