@@ -68,17 +68,20 @@ new_file_replace(const char *path, struct new_file *ret, struct err *err)
 	struct new_file f = { .fd = -1, .path = path };
 	struct stat st;
 	mode_t mask;
-	int n = snprintf(f.temp, sizeof(f.temp), "%s.XXXXXX", path);
 
-	if (n < 0 || (size_t)n >= sizeof(f.temp))
-		return err_os(err, -ENAMETOOLONG, "%s", path);
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return err_at(err, NULL, 0,
 		    "%s: it is not a regular file, so it is not replaced",
 		    path);
+	if (asprintf(&f.temp, "%s.XXXXXX", path) == -1)
+		return err_os(err, -ENOMEM, "%s", path);
 	f.fd = mkostemp(f.temp, O_CLOEXEC);
-	if (f.fd == -1)
-		return err_os(err, -errno, "%s", path);
+	if (f.fd == -1) {
+		int rc = -errno;
+
+		free(f.temp);
+		return err_os(err, rc, "%s", path);
+	}
 	mask = umask(0);
 	(void)umask(mask);
 	(void)fchmod(f.fd, MODE & ~mask);
@@ -94,7 +97,7 @@ give_name(struct new_file *f)
 
 	/* AT_EMPTY_PATH would want a capability (linkat(2)). */
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
-	if (f->temp[0] != '\0')
+	if (f->temp != NULL)
 		return rename(f->temp, f->path);
 	return f->has_name
 	    ? 0
@@ -108,7 +111,8 @@ new_file_keep(struct new_file *f, struct err *err)
 	if (give_name(f) == -1)
 		return err_os(err, -errno, "%s", f->path);
 	f->has_name = false;
-	f->temp[0] = '\0';
+	free(f->temp);
+	f->temp = NULL;
 	/* some file systems say only here that it was not written */
 	if (close(steal_fd(&f->fd)) == -1)
 		return err_os(err, -errno, "%s", f->path);
@@ -120,7 +124,9 @@ new_file_done(struct new_file *f)
 {
 	if (f->fd != -1 && f->has_name)
 		(void)unlink(f->path);
-	if (f->fd != -1 && f->temp[0] != '\0')
+	if (f->temp != NULL)
 		(void)unlink(f->temp);
+	free(f->temp);
+	f->temp = NULL;
 	fd_close(&f->fd);
 }

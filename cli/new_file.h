@@ -13,8 +13,8 @@ struct new_file {
 	int fd; /* for writing */
 	/* private */
 	const char *path;
-	bool has_name;   /* where files without one cannot be had */
-	char temp[4096]; /* its name until it replaces another; "" else */
+	bool has_name; /* where files without one cannot be had */
+	char *temp;    /* owned: its name until it replaces another; or NULL */
 };
 
 /* What would go wrong later, told now: it exists, or its folder does not. */
