@@ -205,6 +205,9 @@ message_grant_encode(struct wr *w, const struct message_grant *m)
 		wr_str16(w, m->names[i]);
 	wr_str16(w, m->parameter);
 	wr_str16(w, m->placeholder);
+	wr_u8(w, m->metadata.cloud);
+	wr_str16(w, m->metadata.identity);
+	wr_str16(w, m->metadata.place);
 }
 
 int
@@ -219,6 +222,10 @@ message_grant_decode(struct rd *r, struct message_grant *ret)
 		field_name(r, ret->names[i], false);
 	field_parameter(r, ret->parameter);
 	field_printable(r, ret->placeholder, sizeof(ret->placeholder));
+	ret->metadata.cloud = field_enum(r, GRANT_CLOUD_COUNT);
+	field_printable(r, ret->metadata.identity,
+	    sizeof(ret->metadata.identity));
+	field_printable(r, ret->metadata.place, sizeof(ret->metadata.place));
 	if (ret->port == 0 || ret->host_count == 0)
 		rd_fail(r);
 	return field_result(r);

@@ -92,6 +92,23 @@ struct message_lease {
 /* What `strip` lists, and the field that `apply` sets. */
 #define GRANT_NAMES_MAX (LEASE_STRIP_MAX + 1)
 
+/* The cloud whose metadata service hands a placeholder out. */
+enum grant_cloud {
+	GRANT_CLOUD_NONE,
+	GRANT_CLOUD_AWS,
+	GRANT_CLOUD_GCP,
+	GRANT_CLOUD_AZURE,
+	GRANT_CLOUD_COUNT
+};
+#define GRANT_TEXT_SIZE 192
+/* What that service says beside it; printable, "" where nobody knows. */
+struct grant_metadata {
+	uint8_t cloud; /* enum grant_cloud */
+	/* a role; an account's e-mail address; an application's id */
+	char identity[GRANT_TEXT_SIZE];
+	char place[GRANT_TEXT_SIZE]; /* a region; a project; a resource */
+};
+
 /*
  * MSG_GRANT: one credential that the sandbox may use, whether or not its
  * policy names it. Field names only, never a value.
@@ -106,8 +123,9 @@ struct message_grant {
 	/* a parameter that no query of a guest's may hold there; or "" */
 	char parameter[LEASE_FIELD_NAME_SIZE];
 	char placeholder[LEASE_USER_SIZE]; /* goes to no other host; or "" */
+	struct grant_metadata metadata;
 };
-#define GRANT_BODY_MAX_BYTES 10240
+#define GRANT_BODY_MAX_BYTES 10752
 
 /* MSG_GRANTS_WHOLE: what was sent since the last one is all there is. */
 struct message_grants_whole {

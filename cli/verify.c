@@ -125,6 +125,23 @@ row_probe(struct verify *v, const struct verify_row *row,
 	return probe(v, row->argv, found) && begins(found, row->want);
 }
 
+/* What the gate says of itself (proxy/metadata.h). */
+#define METADATA_OURS "403 placeholders|404 placeholders"
+
+/* Shut; or, where a credential says `metadata = yes`, the gate's own. */
+static bool
+row_metadata(struct verify *v, const struct verify_row *row,
+    char found[VERIFY_FOUND_SIZE])
+{
+	static const char *const http[] = { "http", "169.254.169.254", "80",
+		"/", NULL };
+
+	if (!probe(v, row->argv, found))
+		return false;
+	return begins(found, row->want) ||
+	    (probe(v, http, found) && begins(found, METADATA_OURS));
+}
+
 /* A path that must not be there: of the row, or one that only we know. */
 static bool
 absent(struct verify *v, const char *path, char found[VERIFY_FOUND_SIZE])
@@ -454,11 +471,11 @@ const struct verify_row verify_rows[] = {
 	    ANY_REFUSAL, VERIFY_ALWAYS },
 	{ "a host by IPv6", row_probe, { "tcp", "2001:db8::1", "443" },
 	    ANY_REFUSAL, VERIFY_ALWAYS },
-	{ "the metadata service", row_probe, { "tcp", "169.254.169.254", "80" },
-	    ANY_REFUSAL, VERIFY_ALWAYS },
+	{ "the metadata service", row_metadata,
+	    { "tcp", "169.254.169.254", "80" }, ANY_REFUSAL, VERIFY_ALWAYS },
 	{ "the metadata service by HTTP", row_probe,
-	    { "http", "metadata.google.internal", "80", "/" }, "403 no-rule",
-	    VERIFY_ALWAYS },
+	    { "http", "metadata.google.internal", "80", "/" },
+	    "403 no-rule|" METADATA_OURS, VERIFY_ALWAYS },
 	{ "the local network", row_probe, { "tcp", "192.168.1.1", "80" },
 	    ANY_REFUSAL, VERIFY_ALWAYS },
 	{ "UDP", row_probe, { "udp", "192.0.2.10", "4000" }, "refused",

@@ -326,6 +326,8 @@ static const struct setting_row rows[] = {
 	{ "field", VAULT, VAULT, false, false, check_text,
 	    "field = NAME: which field of the secret is the value" },
 	{ "user-field", VAULT, 0, false, false, check_text, NULL },
+	{ "metadata", AWS | GCP | AZURE, 0, false, false, check_yes, NULL },
+	{ "project", GCP, 0, false, false, check_word, NULL },
 	{ "self-signed", GCP, 0, false, false, check_yes, NULL },
 	{ "impersonate", GCP, 0, false, false, check_word, NULL },
 	{ "delegate", GCP, 0, true, false, check_word, NULL },

@@ -13,7 +13,6 @@
 #include "base/fd.h"
 #include "base/message.h"
 #include "base/source.h"
-#include "conf/glob.h"
 #include "wire/host.h"
 #include "wire/path.h"
 
@@ -419,46 +418,6 @@ credential_set_find(const struct credential_set *s, const char *name)
 		if (strcmp(s->credentials[i]->definition.name, name) == 0)
 			return s->credentials[i];
 	return NULL;
-}
-
-static bool
-is_in_group(const struct message_broker_attach *s, const char *group)
-{
-	for (unsigned int i = 0; i < s->group_count; i++)
-		if (strcmp(s->groups[i], group) == 0)
-			return true;
-	return false;
-}
-
-static bool
-owner_fits(const struct message_broker_grant *g,
-    const struct message_broker_attach *s)
-{
-	switch ((enum broker_owner)g->owner) {
-	case BROKER_OWNER_ROOT:
-		return s->owner_uid == 0;
-	case BROKER_OWNER_USER:
-		return strcmp(g->principal, s->owner_user) == 0;
-	case BROKER_OWNER_GROUP:
-		return is_in_group(s, g->principal);
-	case BROKER_OWNER_COUNT:
-		break;
-	}
-	return false;
-}
-
-bool
-credential_is_granted(const struct credential *c,
-    const struct message_broker_attach *s)
-{
-	const struct message_broker_credential *d = &c->definition;
-
-	for (unsigned int i = 0; i < d->grant_count; i++)
-		if (glob_match(span_of(d->grants[i].name), span_of(s->sandbox),
-			'\0') &&
-		    owner_fits(&d->grants[i], s))
-			return true;
-	return false;
 }
 
 static bool

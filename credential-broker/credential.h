@@ -69,10 +69,6 @@ int credential_set_add(struct credential_set *s, struct credential *c);
 struct credential *credential_set_find(const struct credential_set *s,
     const char *name);
 
-/* Any grant of c fits both the sandbox's name and its owner (DESIGN 10). */
-bool credential_is_granted(const struct credential *c,
-    const struct message_broker_attach *s);
-
 /*
  * NULL when c may go into the request, else one word that says what it is not
  * bound to: "host", "port", "method", "path", "deny-path". The path is

@@ -77,6 +77,15 @@ kind_take_user(struct minted *ret, struct span user)
 	return MINT_OK;
 }
 
+void
+kind_put_text(char ret[GRANT_TEXT_SIZE], const char *text, size_t len)
+{
+	if (len >= GRANT_TEXT_SIZE)
+		len = 0;
+	memcpy(ret, text, len);
+	ret[len] = '\0';
+}
+
 uint64_t
 kind_not_after(uint64_t life_s)
 {

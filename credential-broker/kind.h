@@ -168,6 +168,13 @@ struct kind {
 	/* Both NULL with a held that always has one. */
 	void (*begin)(struct mint *m);
 	void (*cancel)(struct mint *m); /* frees m->state; no mint_end() */
+	/*
+	 * What the metadata service of its cloud says in a guest, where the
+	 * definition has `metadata = yes`. ret is zeroed before, and holds
+	 * nothing secret. NULL: it is of no cloud.
+	 */
+	void (
+	    *metadata)(const struct credential *c, struct grant_metadata *ret);
 	/* Both NULL: nothing can be given back. */
 	void (*revoke)(struct revoke *r);
 	void (*revoke_cancel)(struct revoke *r);
@@ -196,6 +203,8 @@ const char *kind_value_fault(struct span value);
  * a user's name there (RFC 7617 2).
  */
 enum mint_fault kind_take_user(struct minted *ret, struct span user);
+/* The first len bytes of text; "" if they do not fit. */
+void kind_put_text(char ret[GRANT_TEXT_SIZE], const char *text, size_t len);
 /*
  * When a value that lives for life_s from now ends. A life beyond a year is
  * cut to one.

@@ -410,10 +410,25 @@ aws_cancel(struct mint *m)
 	}
 }
 
+/* The role's own name, which follows its path. */
+static void
+aws_metadata(const struct credential *c, struct grant_metadata *ret)
+{
+	const char *role = credential_setting(c, "role");
+	const char *slash = role == NULL ? NULL : strrchr(role, '/');
+	const char *name = slash != NULL ? slash + 1 : c->definition.name;
+	const char *region = credential_item(c, "region", 0);
+
+	ret->cloud = GRANT_CLOUD_AWS;
+	kind_put_text(ret->identity, name, strlen(name));
+	kind_put_text(ret->place, region, strlen(region));
+}
+
 const struct kind kind_aws = {
 	.name = "aws",
 	.needs_value = true,
 	.instead_of_value = "command",
+	.metadata = aws_metadata,
 	.load = aws_load,
 	.unload = aws_unload,
 	.held = aws_held,

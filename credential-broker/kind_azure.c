@@ -213,8 +213,23 @@ static const char *const deny_paths[] = { "/oauth2/**", "/*/oauth2/**",
 	"/**/listConnectionStrings**", "/**/regenerate*Key**",
 	"/**/*generateCredential**", "/**/beginGetAccess**", NULL };
 
+/* A guest asks for RESOURCE, as version 1.0 has it. */
+static void
+azure_metadata(const struct credential *c, struct grant_metadata *ret)
+{
+	const struct azure *z = c->state;
+	size_t len = strlen(z->value);
+
+	if (strcmp(z->name, "scope") == 0)
+		len -= strlen(DEFAULT_SCOPE);
+	ret->cloud = GRANT_CLOUD_AZURE;
+	kind_put_text(ret->identity, z->client.id, strlen(z->client.id));
+	kind_put_text(ret->place, z->value, len);
+}
+
 const struct kind kind_azure = {
 	.name = "azure",
+	.metadata = azure_metadata,
 	.deny_paths = deny_paths,
 	.load = azure_load,
 	.unload = azure_unload,

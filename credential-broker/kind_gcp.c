@@ -536,8 +536,26 @@ static const char *const deny_paths[] = { "/token", "/oauth2/*/token",
 	"/google.storage.v2.Storage/CreateHmacKey",
 	"/google.api.apikeys.v2.ApiKeys/**", NULL };
 
+/* NAME@PROJECT.iam.gserviceaccount.com tells its project itself. */
+static void
+gcp_metadata(const struct credential *c, struct grant_metadata *ret)
+{
+	const struct gcp *g = c->state;
+	const char *email = g->impersonate != NULL ? g->impersonate : g->email;
+	const char *project = credential_setting(c, "project");
+	const char *at = strchr(email, '@');
+
+	ret->cloud = GRANT_CLOUD_GCP;
+	kind_put_text(ret->identity, email, strlen(email));
+	if (project != NULL)
+		kind_put_text(ret->place, project, strlen(project));
+	else if (at != NULL && strstr(at, ".iam.gserviceaccount.com") != NULL)
+		kind_put_text(ret->place, at + 1, strcspn(at + 1, "."));
+}
+
 const struct kind kind_gcp = {
 	.name = "gcp",
+	.metadata = gcp_metadata,
 	.deny_paths = deny_paths,
 	.load = gcp_load,
 	.unload = gcp_unload,

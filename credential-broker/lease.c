@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/message.h"
+#include "conf/grant.h"
 #include "conf/verdict.h"
 #include "credential-broker/aws_key.h"
 #include "credential-broker/token.h"
@@ -101,7 +102,7 @@ check_defined(const struct asking *a)
 static struct objection
 check_grant(const struct asking *a)
 {
-	return credential_is_granted(a->credential, &a->sandbox->attached)
+	return grant_covers(&a->credential->definition, &a->sandbox->attached)
 	    ? no_objection
 	    : misuse("not-granted");
 }

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "conf/grant.h"
 #include "credential-broker/lease.h"
 #include "credential-broker/token.h"
 #include "wire/host.h"
@@ -98,8 +99,9 @@ on_audit_state(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static void
-send_grant(struct sandbox *s, const struct message_broker_credential *d)
+send_grant(struct sandbox *s, const struct credential *c)
 {
+	const struct message_broker_credential *d = &c->definition;
 	struct message_grant m = { .port = d->port,
 		.host_count = d->host_count,
 		.name_count = d->strip_count };
@@ -113,6 +115,10 @@ send_grant(struct sandbox *s, const struct message_broker_credential *d)
 		memcpy(m.names[m.name_count++], d->field, sizeof(d->field));
 	if (d->apply == LEASE_APPLY_QUERY)
 		memcpy(m.parameter, d->field, sizeof(d->field));
+	/* Before it is loaded nobody knows what its service would say. */
+	if (c->is_loaded && c->kind->metadata != NULL &&
+	    grant_opens_metadata(d))
+		c->kind->metadata(c, &m.metadata);
 	message_grant_encode(&w, &m);
 	(void)chan_send(s->gate, MSG_GRANT, 0, &w, NULL, 0);
 }
@@ -135,9 +141,9 @@ tell_grants(struct sandbox *s)
 	for (unsigned int i = 0; i < set->count; i++) {
 		const struct credential *c = set->credentials[i];
 
-		if (!credential_is_granted(c, &s->attached))
+		if (!grant_covers(&c->definition, &s->attached))
 			continue;
-		send_grant(s, &c->definition);
+		send_grant(s, c);
 		m.count++;
 	}
 	message_grants_whole_encode(&w, &m);
@@ -241,7 +247,7 @@ sandbox_set_changed(struct sandbox *s, const struct credential_set *before)
 		/* What was not granted was never lent. */
 		if (is == was)
 			continue;
-		if (credential_is_granted(was, &s->attached))
+		if (grant_covers(&was->definition, &s->attached))
 			lease_revoke(s, was->definition.name);
 		token_end(s, was);
 	}

@@ -18,6 +18,7 @@
 #include "daemon/counters.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
+#include "daemon/link_broker.h"
 #include "daemon/link_ca.h"
 #include "daemon/link_recorder.h"
 #include "daemon/supervisor.h"
@@ -120,7 +121,8 @@ take_network(void *arg, struct err *err)
 		.device = s->state.device == API_DEVICE_VETH ? NET_DEVICE_VETH
 							     : NET_DEVICE_TAP,
 		.owner = s->state.tap_owner_uid,
-		.open = policy_set_opening(&s->policy),
+		.open = policy_set_opening(&s->policy,
+		    link_broker_grants_metadata(s)),
 	};
 	struct net_kept kept = { .inode = s->state.netns_inode };
 	int rc;

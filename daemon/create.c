@@ -20,6 +20,7 @@
 #include "daemon/files.h"
 #include "daemon/jobs.h"
 #include "daemon/link_api.h"
+#include "daemon/link_broker.h"
 #include "daemon/link_ca.h"
 #include "daemon/supervisor.h"
 
@@ -218,7 +219,8 @@ open_device(void *arg, struct err *err)
 							     : NET_DEVICE_TAP,
 		.owner = s->state.tap_owner_uid,
 		.guest = { s->guest_ns_fd, GUEST_DEVICE, true },
-		.open = policy_set_opening(&s->policy),
+		.open = policy_set_opening(&s->policy,
+		    link_broker_grants_metadata(s)),
 	};
 	int rc = sandbox_net_finish(s->net, &req, err);
 

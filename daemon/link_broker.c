@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_broker.h"
+#include "conf/grant.h"
 #include "daemon/helper.h"
 #include "daemon/jobs.h"
 #include "daemon/link_dialler.h"
@@ -53,6 +54,21 @@ fill_owner(struct message_broker_attach *m, uid_t uid)
 		count = BROKER_GROUPS_MAX;
 	for (int i = 0; i < count; i++)
 		add_group(m, gids[i]);
+}
+
+bool
+link_broker_grants_metadata(const struct sandbox *s)
+{
+	const struct hostconf *h = s->sv->config->host;
+	struct message_broker_attach m = { .generation = 0 };
+
+	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
+	fill_owner(&m, s->state.owner_uid);
+	for (size_t i = 0; i < h->credential_count; i++)
+		if (grant_opens_metadata(h->credentials[i].def) &&
+		    grant_covers(h->credentials[i].def, &m))
+			return true;
+	return false;
 }
 
 int

@@ -16,6 +16,8 @@ int link_broker_attach(const struct sandbox *s, int gate_fd, int recorder_fd,
     ask_done *done, void *arg);
 int link_broker_policy(const struct sandbox *s, const struct policy_set *policy,
     ask_done *done, void *arg);
+/* A credential that says `metadata = yes` is granted to it. */
+bool link_broker_grants_metadata(const struct sandbox *s);
 void link_broker_detach(const struct sandbox *s);
 /*
  * Hands over every [credential] with its source opened; one that cannot be

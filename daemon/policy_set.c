@@ -24,11 +24,11 @@ read_reserved(struct policy_set *p)
 	struct policy_tcp tcp;
 	size_t n = 0;
 
-	while (n <= NET_RESERVED_MAX && policy_tcp_at(p->policy, n, &tcp))
+	while (n < NET_RESERVED_MAX && policy_tcp_at(p->policy, n, &tcp))
 		n++;
-	if (n > NET_RESERVED_MAX)
+	if (n == NET_RESERVED_MAX)
 		return -E2BIG;
-	p->reserved = calloc(n == 0 ? 1 : n, sizeof(p->reserved[0]));
+	p->reserved = calloc(n + 1, sizeof(p->reserved[0]));
 	if (p->reserved == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
@@ -36,6 +36,8 @@ read_reserved(struct policy_set *p)
 		p->reserved[i].address = tcp.address;
 		p->reserved[i].port = tcp.port;
 	}
+	p->reserved[n].address = NET_METADATA_IP;
+	p->reserved[n].port = NET_METADATA_PORT;
 	p->reserved_count = n;
 	return 0;
 }
@@ -84,13 +86,13 @@ policy_set_check_credentials(const struct policy_set *p,
 }
 
 struct net_opening
-policy_set_opening(const struct policy_set *p)
+policy_set_opening(const struct policy_set *p, bool has_metadata)
 {
 	return (struct net_opening){
 		.ports = p->ports,
 		.port_count = p->port_count,
 		.reserved = p->reserved,
-		.reserved_count = p->reserved_count,
+		.reserved_count = p->reserved_count + (has_metadata ? 1 : 0),
 	};
 }
 

@@ -22,7 +22,7 @@ struct policy_set {
 	uint16_t *ports;
 	size_t port_count;
 	struct net_reserved *reserved;
-	size_t reserved_count;
+	size_t reserved_count; /* behind them: that of metadata */
 };
 
 #define POLICY_SET_NONE ((struct policy_set){ .text_fd = -1, .image_fd = -1 })
@@ -35,7 +35,9 @@ int policy_set_map(struct policy_set *p);
  */
 int policy_set_check_credentials(const struct policy_set *p,
     const struct hostconf *host, struct err *err);
-struct net_opening policy_set_opening(const struct policy_set *p);
+/* has_metadata: and the address of the clouds' metadata services. */
+struct net_opening policy_set_opening(const struct policy_set *p,
+    bool has_metadata);
 /* Empty afterwards. */
 void policy_set_done(struct policy_set *p);
 /* Hands it over: p becomes empty. */

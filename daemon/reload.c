@@ -77,7 +77,8 @@ map(void *arg, struct err *err)
 static int
 update_network(struct sandbox *s, const struct policy_set *p, struct err *err)
 {
-	const struct net_opening open = policy_set_opening(p);
+	const struct net_opening open =
+	    policy_set_opening(p, link_broker_grants_metadata(s));
 
 	return sandbox_net_update(s->net, &open, err);
 }
@@ -385,4 +386,6 @@ reload_push(struct sandbox *s)
 	/* Whoever is down gets it when it comes up. */
 	(void)link_dialler_policy(s, &s->policy, on_undone, s);
 	(void)link_broker_policy(s, &s->policy, on_undone, s);
+	/* What the credentials open may be another than before. */
+	network_undo(s);
 }

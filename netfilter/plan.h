@@ -14,11 +14,17 @@
 #define NET_MAC_BYTES 6
 /* Ports and reserved addresses that one policy may bring. */
 #define NET_PORTS_MAX 1024
-#define NET_RESERVED_MAX 4096
+#define NET_RESERVED_MAX 4097 /* the last one is for metadata */
 
 /* Fixed by protocol, so not in the plan. */
 #define NET_DNS_PORT 53
 #define NET_SNTP_PORT 123
+/*
+ * Where SDKs of clouds look for their machine's metadata: the gate's, and only
+ * of a sandbox that is granted a credential for it.
+ */
+#define NET_METADATA_IP 0xa9fea9fe /* 169.254.169.254 */
+#define NET_METADATA_PORT 80
 
 /*
  * Mark of a packet that the ruleset lets reach a socket, and the routing

@@ -99,6 +99,11 @@ const struct rule_row ruleset_rows[] = {
 	    { IS(L4, TCP), IS(IP_TARGET_NET, SYNTHETIC_NET),
 		IN(TARGET_AND_PORT, RESERVED_SET) },
 	    0, END_TRANSPARENT, REASON_NONE },
+	/* In the set only where a credential says `metadata = yes`. */
+	{ CHAIN_GUEST,
+	    { IS(L4, TCP), IS(IP_TARGET, METADATA_IP),
+		IN(TARGET_AND_PORT, RESERVED_SET) },
+	    0, END_TRANSPARENT, REASON_NONE },
 	{ CHAIN_GUEST,
 	    { IS(L4, TCP), IS(IP_TARGET, GATEWAY_IP),
 		IS(TARGET_PORT, PROXY_PORT) },
@@ -227,6 +232,7 @@ static const struct {
 	[VALUE_FIRST_BYTE_0] = { { 0 }, 1 },
 	[VALUE_FIRST_BYTE_127] = { { 127 }, 1 },
 	[VALUE_FIRST_BYTE_224] = { { 224 }, 1 },
+	[VALUE_METADATA_IP] = { { 169, 254, 169, 254 }, 4 },
 };
 
 enum refusal

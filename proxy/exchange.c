@@ -104,7 +104,8 @@ leave(struct exchange *x)
 void
 exchange_finish(struct exchange *x)
 {
-	exchange_audit(x, REASON_NONE, false, exchange_push_text(x));
+	exchange_audit(x, REASON_NONE, false,
+	    x->note != NULL ? x->note : exchange_push_text(x));
 	if (!x->is_end_told)
 		x->ops->end(x->arg);
 	leave(x);
@@ -305,6 +306,11 @@ begin(struct exchange *x, const struct http_request *req)
 
 	if (r != REASON_NONE) {
 		exchange_refuse_for(x, r, detail);
+		return;
+	}
+	/* No origin is behind it, and no rule is about it: a grant is. */
+	if (exchange_is_metadata(x)) {
+		exchange_metadata(x, req);
 		return;
 	}
 	v = exchange_judge_all(x, &x->is_redirect);

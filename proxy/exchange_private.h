@@ -49,6 +49,7 @@ struct exchange {
 	void *arg;
 	enum exchange_state state;
 	struct exchange_verdict verdict;
+	const char *note; /* for its record, static; or NULL */
 
 	/* the request */
 	char method[METHOD_NAME_SIZE];
@@ -262,6 +263,12 @@ void exchange_sign_up_end(struct exchange *x);
 void exchange_sign_room(struct exchange *x);
 /* The head was sent. */
 void exchange_sign_open(struct exchange *x);
+/* --- exchange_metadata.c --- */
+/* It asks for what clouds tell their machines, and some of it is granted. */
+bool exchange_is_metadata(const struct exchange *x);
+/* Answers it from here; it is over then. */
+void exchange_metadata(struct exchange *x, const struct http_request *req);
+
 /* --- exchange_meter.c --- */
 /* As exchange_refuse(), in the name of the budget's rule. */
 void exchange_refuse_budget(struct exchange *x,

@@ -58,6 +58,9 @@ struct gate {
 	struct policy_pair pair;
 	uint32_t policy_generation;
 
+	uint8_t metadata_key[32]; /* proxy/metadata.h; made on first use */
+	bool has_metadata_key;
+
 	struct injections leases;    /* kept, or in use by some exchange */
 	struct decode_budget decode; /* of answers that are looked into */
 	size_t sign_bytes; /* held to be signed; limits.sign_memory_bytes */

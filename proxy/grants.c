@@ -18,7 +18,11 @@ struct grant {
 	uint16_t port;
 	unsigned int host_count;
 	unsigned int name_count;
-	/* hosts, names, a parameter, a placeholder, a NUL after each */
+	uint8_t cloud; /* enum grant_cloud: it is handed out there */
+	/*
+	 * hosts, names, a parameter, a placeholder and the two texts of its
+	 * metadata, a NUL after each
+	 */
 	char texts[];
 };
 
@@ -67,7 +71,8 @@ grants_forget_next(struct grants *g)
 static struct grant *
 pack(const struct message_grant *m)
 {
-	size_t size = strlen(m->parameter) + 1 + strlen(m->placeholder) + 1;
+	size_t size = strlen(m->parameter) + strlen(m->placeholder) +
+	    strlen(m->metadata.identity) + strlen(m->metadata.place) + 4;
 	struct grant *row;
 	struct wr w;
 
@@ -82,6 +87,7 @@ pack(const struct message_grant *m)
 	row->port = m->port;
 	row->host_count = m->host_count;
 	row->name_count = m->name_count;
+	row->cloud = m->metadata.cloud;
 	w = wr_init(row->texts, size);
 	for (unsigned int i = 0; i < m->host_count; i++)
 		wr_bytes(&w, m->hosts[i], strlen(m->hosts[i]) + 1);
@@ -89,6 +95,8 @@ pack(const struct message_grant *m)
 		wr_bytes(&w, m->names[i], strlen(m->names[i]) + 1);
 	wr_bytes(&w, m->parameter, strlen(m->parameter) + 1);
 	wr_bytes(&w, m->placeholder, strlen(m->placeholder) + 1);
+	wr_bytes(&w, m->metadata.identity, strlen(m->metadata.identity) + 1);
+	wr_bytes(&w, m->metadata.place, strlen(m->metadata.place) + 1);
 	return row;
 }
 
@@ -170,6 +178,33 @@ placeholder_of(const struct grant *row)
 	const char *parameter = parameter_of(row);
 
 	return parameter + strlen(parameter) + 1;
+}
+
+bool
+grants_metadata(const struct grants *g, uint8_t cloud,
+    struct grants_metadata *ret)
+{
+	const struct grant *found = NULL;
+
+	/* The last that was told is the first of the list. */
+	for (const struct grant *row = g->first; row != NULL; row = row->next)
+		if (row->cloud == cloud)
+			found = row;
+	if (found == NULL || cloud == GRANT_CLOUD_NONE)
+		return false;
+	ret->placeholder = placeholder_of(found);
+	ret->identity = ret->placeholder + strlen(ret->placeholder) + 1;
+	ret->place = ret->identity + strlen(ret->identity) + 1;
+	return true;
+}
+
+bool
+grants_have_metadata(const struct grants *g)
+{
+	for (const struct grant *row = g->first; row != NULL; row = row->next)
+		if (row->cloud != GRANT_CLOUD_NONE)
+			return true;
+	return false;
 }
 
 static bool

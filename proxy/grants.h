@@ -37,6 +37,19 @@ bool grants_have(const struct grants *g, const char *host, uint16_t port);
  */
 bool grants_misplaced(const struct grants *g, const char *host, uint16_t port,
     struct span text);
+/* What the metadata service of a cloud hands out. Borrowed. */
+struct grants_metadata {
+	const char *placeholder, *identity,
+	    *place; /* as base/message_lease.h */
+};
+/*
+ * Of cloud (enum grant_cloud); of more than one credential that of the first in
+ * the configuration. False: nothing is granted there, and it is not to be seen.
+ */
+bool grants_metadata(const struct grants *g, uint8_t cloud,
+    struct grants_metadata *ret);
+/* Is there any cloud's? */
+bool grants_have_metadata(const struct grants *g);
 /* May a guest not send a field of this name, in any spelling, there? */
 bool grants_strip(const struct grants *g, const char *host, uint16_t port,
     struct span name);

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "proxy/audit.h"
+#include "proxy/lease.h"
+#include "proxy/metadata.h"
 #include "wire/token.h"
 
 #define PORT_HTTPS 443
@@ -197,6 +199,22 @@ take_or_look(struct h1_guest *h, const struct http_request *req, size_t len)
 		h1_guest_take_request(h, req, len);
 }
 
+/* One address is known by name: that of metadata, if it is granted. */
+static enum http_status
+parse(const struct h1_guest *h, struct span head, struct http_request *req)
+{
+	const struct grants *g = lease_grants(h->gate);
+	const enum http_status s = http_request_parse(head, req);
+
+	if (s != HTTP_HOST_ADDRESS || g == NULL || !grants_have_metadata(g) ||
+	    h->spec.front.scheme != SCHEME_HTTP ||
+	    http_request_parse_at(head, METADATA_ADDRESS, req) != HTTP_OK ||
+	    req->known_method == HTTP_METHOD_CONNECT ||
+	    req->framing == HTTP_FRAMING_CHUNKED)
+		return s;
+	return HTTP_OK;
+}
+
 bool
 h1_guest_take_head(struct h1_guest *h)
 {
@@ -210,9 +228,7 @@ h1_guest_take_head(struct h1_guest *h)
 	    (s == HTTP_OK && len > h->gate->limits.head_max_bytes))
 		s = HTTP_HEAD_SIZE;
 	if (s == HTTP_OK)
-		s = http_request_parse((struct span){ buf_span(&h->in).ptr,
-					   len },
-		    &req);
+		s = parse(h, (struct span){ buf_span(&h->in).ptr, len }, &req);
 	if (s != HTTP_OK) {
 		refuse_status(h, s);
 		h->has_seen_request = true;

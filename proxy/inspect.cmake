@@ -26,6 +26,12 @@ tapward_library(tapward_sieve
 	LINK tapward_inject tapward_wire tapward_base PkgConfig::ZLIB
 		PkgConfig::BROTLI PkgConfig::ZSTD)
 
+# What SDKs of clouds find in a guest; the fuzzer drives it alone.
+tapward_library(tapward_metadata
+	SOURCES metadata.c
+	LINK tapward_grants tapward_sigv4 tapward_digest tapward_wire
+		tapward_base PkgConfig::CRYPTO)
+
 tapward_library(tapward_x509
 	SOURCES x509_make.c
 	LINK PkgConfig::CRYPTO)
@@ -43,6 +49,7 @@ tapward_library(tapward_inspect
 		exchange_ask.c
 		exchange_audit.c
 		exchange_connect.c
+		exchange_metadata.c
 		exchange_meter.c
 		exchange_lease.c
 		exchange_push.c
@@ -86,8 +93,8 @@ tapward_library(tapward_inspect
 		tls_leaf.c
 		tls_origin.c
 		websocket_scan.c
-	LINK tapward_grants tapward_hold tapward_inject tapward_meter
-		tapward_redirect
+	LINK tapward_grants tapward_hold tapward_inject tapward_metadata
+		tapward_meter tapward_redirect
 		tapward_sieve
 		tapward_sigv4
 		tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
@@ -141,6 +148,8 @@ tapward_fuzz_target(exchange LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_guest LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_origin LINK tapward_inspect_fixture)
 tapward_fuzz_target(inject LINK tapward_inspect)
+tapward_fuzz_target(metadata LINK tapward_metadata)
+tapward_unit_test(metadata LINK tapward_inspect_fixture)
 tapward_fuzz_target(redirect LINK tapward_redirect)
 tapward_fuzz_target(deny LINK tapward_inspect PkgConfig::JANSSON)
 tapward_fuzz_target(tls_agree

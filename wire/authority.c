@@ -79,6 +79,22 @@ authority_parse(struct span in, struct authority *ret)
 	return parse_named(in, ret);
 }
 
+bool
+authority_is_address(struct span in, const char *address, struct authority *ret)
+{
+	struct authority a = { .host_status = HOST_ADDRESS };
+	struct span rest = in, host = token_cut(&rest, ':');
+
+	if (!span_is(host, address) || strlen(address) >= sizeof(a.host))
+		return false;
+	a.has_port = rest.ptr != NULL;
+	if (a.has_port && !authority_parse_port(rest, &a.port))
+		return false;
+	memcpy(a.host, address, strlen(address) + 1);
+	*ret = a;
+	return true;
+}
+
 /* Called with what authority_parse() took, so that any colon past a bracket
  * begins a port. */
 static bool

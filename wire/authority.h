@@ -36,6 +36,12 @@ enum authority_status authority_parse(struct span in, struct authority *ret);
 /* As authority_parse(); the port must be there (RFC 9110 9.3.6). */
 enum authority_status authority_parse_connect(struct span in,
     struct authority *ret);
+/*
+ * in is this IPv4 literal, to the byte, perhaps with a port: ret then names
+ * it (HOST_ADDRESS). For a service that is known by its address; false else.
+ */
+bool authority_is_address(struct span in, const char *address,
+    struct authority *ret);
 const char *authority_status_text(enum authority_status s);
 
 /* 1..65535 in decimal without sign or leading zero. */

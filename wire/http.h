@@ -132,7 +132,8 @@ struct http_request {
 	 * and authority form, else Host. Both are equal where both are there.
 	 */
 	struct authority authority;
-	bool has_host; /* false only for CONNECT by HTTP/1.0 */
+	const char *address; /* that of http_request_parse_at() */
+	bool has_host;       /* false only for CONNECT by HTTP/1.0 */
 	/*
 	 * Never empty: "/" for an absolute form without one, "*" for
 	 * asterisk form; "" only for CONNECT. query is without its '?'.
@@ -161,6 +162,12 @@ enum http_status http_request_parse(struct span head, struct http_request *ret);
  * an address, of which nothing is kept (has_host is false).
  */
 enum http_status http_request_parse_ours(struct span head,
+    struct http_request *ret);
+/*
+ * The same, but this IPv4 literal is taken for a host (authority.h). NULL:
+ * none is.
+ */
+enum http_status http_request_parse_at(struct span head, const char *address,
     struct http_request *ret);
 
 struct http_response {

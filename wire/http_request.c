@@ -31,6 +31,17 @@ status_of_authority(enum authority_status s)
 	return HTTP_HOST;
 }
 
+static enum http_status
+parse_authority(struct span in, const char *address, struct authority *ret)
+{
+	const enum authority_status s = authority_parse(in, ret);
+
+	if (s == AUTHORITY_ADDRESS && address != NULL &&
+	    authority_is_address(in, address, ret))
+		return HTTP_OK;
+	return status_of_authority(s);
+}
+
 /* Splits "path?query". */
 static void
 parse_path(struct span in, struct http_request *req)
@@ -98,7 +109,7 @@ parse_absolute(struct span target, struct http_request *req)
 		    req->known_method == HTTP_METHOD_OPTIONS && !req->has_query
 			? "*"
 			: "/");
-	return status_of_authority(authority_parse(authority, &req->authority));
+	return parse_authority(authority, req->address, &req->authority);
 }
 
 /* RFC 9112 3.2: which form a target has follows from the method. */
@@ -176,7 +187,7 @@ parse_host(struct http_request *req)
 		    : HTTP_NO_HOST;
 	if (http_field_find(&req->fields, "Host", 1) != NULL)
 		return HTTP_TWO_HOSTS;
-	s = status_of_authority(authority_parse(field->value, &host));
+	s = parse_authority(field->value, req->address, &host);
 	if (s != HTTP_OK)
 		return s;
 	req->has_host = true;
@@ -269,9 +280,11 @@ parse_head(struct span rest, bool is_ours, struct http_request *req)
 }
 
 static enum http_status
-parse_whole(struct span head, bool is_ours, struct http_request *ret)
+parse_whole(struct span head, const char *address, bool is_ours,
+    struct http_request *ret)
 {
-	struct http_request req = { .form = HTTP_FORM_ORIGIN };
+	struct http_request req = { .form = HTTP_FORM_ORIGIN,
+		.address = address };
 	enum http_status s;
 
 	if (head.len > HTTP_HEAD_MAX_BYTES)
@@ -285,11 +298,18 @@ parse_whole(struct span head, bool is_ours, struct http_request *ret)
 enum http_status
 http_request_parse(struct span head, struct http_request *ret)
 {
-	return parse_whole(head, false, ret);
+	return parse_whole(head, NULL, false, ret);
 }
 
 enum http_status
 http_request_parse_ours(struct span head, struct http_request *ret)
 {
-	return parse_whole(head, true, ret);
+	return parse_whole(head, NULL, true, ret);
+}
+
+enum http_status
+http_request_parse_at(struct span head, const char *address,
+    struct http_request *ret)
+{
+	return parse_whole(head, address, false, ret);
 }

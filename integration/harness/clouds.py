@@ -16,6 +16,8 @@ JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+EMAIL = "ci@acme-prod.iam.gserviceaccount.com"
+KEY_ID = "0123456789abcdef0123456789abcdef01234567"
 IAM = "https://www.googleapis.com/auth/iam"
 
 
@@ -134,21 +136,24 @@ class Google(Server):
 
     def __init__(self, world, address, name, public, ttl):
         self.name, self.public, self.ttl = name, public, ttl
-        self.email = "ci@acme-prod.iam.gserviceaccount.com"
-        self.key_id = "0123456789abcdef0123456789abcdef01234567"
+        self.email, self.key_id = EMAIL, KEY_ID
         self.issued = {}
         super().__init__(world, address, f"token.{name}", f"iam.{name}",
                          f"sts.{name}")
 
-    def key_json(self, private):
-        """As Google gives a key."""
+    @staticmethod
+    def key_json_of(private, name):
+        """As Google gives a key, for the issuer of this name."""
         with open(private, encoding="ascii") as f:
             pem = f.read()
         return json.dumps({
             "type": "service_account", "project_id": "acme-prod",
-            "private_key_id": self.key_id, "private_key": pem,
-            "client_email": self.email, "client_id": "1",
-            "token_uri": f"https://token.{self.name}/token"}, indent=2)
+            "private_key_id": KEY_ID, "private_key": pem,
+            "client_email": EMAIL, "client_id": "1",
+            "token_uri": f"https://token.{name}/token"}, indent=2)
+
+    def key_json(self, private):
+        return self.key_json_of(private, self.name)
 
     def _issue(self, **what):
         token = f"ya29.c.{len(self.issued)}." + "t" * 100

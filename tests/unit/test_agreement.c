@@ -184,7 +184,7 @@ read_sets(const char *text)
 	    0);
 	compile_result_done(&r);
 	assert_int_equal(policy_set_map(&set), 0);
-	open = policy_set_opening(&set);
+	open = policy_set_opening(&set, false);
 	assert_int_equal(ruleset_build_sets(&open, &sink), 0);
 	policy_set_done(&set);
 	return s;

@@ -506,11 +506,61 @@ the_gateway_answers_arp_and_asks_none(void **state)
 	assert_true((answer.bytes[AT_L4 + 13] & TCP_FLAG_SYN) != 0);
 }
 
+static const struct {
+	const char *claim;
+	uint32_t target;
+	uint16_t port;
+	bool is_open; /* once it is granted; before and after it is not */
+} metadata_rows[] = {
+	{ "its port 80", NET_METADATA_IP, 80, true },
+	{ "its port 443", NET_METADATA_IP, 443, false },
+	{ "another port of it", NET_METADATA_IP, 8080, false },
+	{ "an address beside it", NET_METADATA_IP + 1, 80, false },
+	{ "what else is in the set", OUTSIDE, 80, false },
+};
+
+static void
+expect_metadata(bool is_granted, uint16_t from)
+{
+	for (size_t i = 0; i < ROWS(metadata_rows); i++) {
+		struct frame f;
+
+		frame_tcp(&f, &plan, metadata_rows[i].target,
+		    (uint16_t)(from + i), metadata_rows[i].port, TCP_FLAG_SYN);
+		expect_reason(metadata_rows[i].claim, &f,
+		    is_granted && metadata_rows[i].is_open ? REASON_NONE
+							   : REASON_PACKET_TCP);
+	}
+}
+
+static void
+the_metadata_address_is_open_while_it_is_granted(void **state)
+{
+	static const struct net_reserved more[] = { { RESERVED, 5432 },
+		{ OUTSIDE, 80 }, { NET_METADATA_IP, NET_METADATA_PORT } };
+	const struct net_opening before = { ports, ROWS(ports), reserved,
+		ROWS(reserved) };
+	const struct net_opening open = { ports, ROWS(ports), more,
+		ROWS(more) };
+	struct err err;
+
+	(void)state;
+	expect_metadata(false, 23000);
+	assert_int_equal(sandbox_net_update(net, &open, &err), 0);
+	expect_metadata(true, 23100);
+	assert_int_equal(sandbox_net_verify(net, &err), 0);
+	assert_int_equal(sandbox_net_update(net, &before, &err), 0);
+	expect_metadata(false, 23200);
+	discard_answers();
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_frame_meets_its_reason),
+		cmocka_unit_test(
+		    the_metadata_address_is_open_while_it_is_granted),
 		cmocka_unit_test(only_two_ethertypes_of_all_pass),
 		cmocka_unit_test(no_tag_hides_a_packet),
 		cmocka_unit_test(no_snap_header_hides_a_packet),

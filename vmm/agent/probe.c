@@ -301,7 +301,8 @@ probe_http(char **argv)
 	int fd = -1, error;
 	ssize_t n;
 
-	if (resolve(argv[1], 1, &to.sin_addr) != 0 || to.sin_addr.s_addr == 0)
+	if (inet_pton(AF_INET, argv[1], &to.sin_addr) != 1 &&
+	    (resolve(argv[1], 1, &to.sin_addr) != 0 || to.sin_addr.s_addr == 0))
 		return say("unresolved");
 	memcpy(&any, &to, sizeof(to));
 	error = dial(&any, sizeof(to), &fd);

@@ -1,0 +1,18 @@
+/*
+ * Whom a credential is granted to, which broker and supervisor must read in
+ * one way.
+ */
+#ifndef TAPWARD_CONF_GRANT_H
+#define TAPWARD_CONF_GRANT_H
+
+#include <stdbool.h>
+
+#include "base/message_broker.h"
+
+/* Any grant of d fits both the sandbox's name and its owner (DESIGN 10). */
+bool grant_covers(const struct message_broker_credential *d,
+    const struct message_broker_attach *s);
+/* `metadata = yes`: its guests find its placeholder at 169.254.169.254. */
+bool grant_opens_metadata(const struct message_broker_credential *d);
+
+#endif
