@@ -27,6 +27,8 @@
 #define HARD_MARGIN_MS (10 * SECOND_MS)
 /* The next one is fetched so much before, or a third of its life. */
 #define SOFT_MARGIN_MS (60 * SECOND_MS)
+/* From the answer to whoever asked for it, on a machine that is busy. */
+#define ARRIVAL_MS (SECOND_MS / 2)
 /* One that lives shorter than this has ended when it is used. */
 #define LIFE_MIN_MS (2 * SECOND_MS)
 /* After a failure: doubled each time, half of it at random. */
@@ -529,8 +531,11 @@ token_wait(struct token *t, uint32_t id,
 uint64_t
 token_lease_end(const struct token *t)
 {
-	return clock_boot_ms() < t->soft_boot_ms ? t->soft_boot_ms
-						 : t->hard_boot_ms;
+	/* One that would end on its way to the gate is of no use there. */
+	return clock_boot_ms() < t->soft_boot_ms &&
+		t->soft_boot_ms < t->hard_boot_ms
+	    ? min_of(t->soft_boot_ms + ARRIVAL_MS, t->hard_boot_ms)
+	    : t->hard_boot_ms;
 }
 
 uint64_t
