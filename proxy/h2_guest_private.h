@@ -29,11 +29,12 @@ struct h2_stream {
 	bool is_grpc;
 	bool expects_continue;
 	bool is_whole;
-	bool is_held;       /* its head is judged at the end of the stream */
-	uint64_t declared;  /* by content-length; 0: nothing to hold to it */
-	struct blocks in;   /* of its body, not taken yet */
-	uint64_t received;  /* body bytes */
-	size_t window_more; /* its share of the connection's window_left */
+	bool is_end_invited; /* has a window that its end alone can use */
+	bool is_held;        /* its head is judged at the end of the stream */
+	uint64_t declared;   /* by content-length; 0: nothing to hold to it */
+	struct blocks in;    /* of its body, not taken yet */
+	uint64_t received;   /* body bytes */
+	size_t window_more;  /* its share of the connection's window_left */
 	bool is_up_ended;
 	bool is_up_blocked;
 
@@ -100,6 +101,8 @@ void h2_stream_lost(struct h2_stream *s, const char *detail);
 void h2_stream_malformed(struct h2_stream *s, const char *detail);
 /* Bytes of its body; those that cannot be taken now are kept. */
 void h2_stream_body(struct h2_stream *s, struct span data);
+/* All of a frame of it came; is_last: the stream's end, too. */
+void h2_stream_frame_end(struct h2_stream *s, bool is_last);
 /* Gives the exchange what it takes. */
 void h2_stream_pump(struct h2_stream *s);
 h2_read_body h2_stream_read; /* of its answer */

@@ -137,11 +137,9 @@ on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 				     : find_stream(h, frame->hd.stream_id);
 	if (s != NULL && frame->hd.type == NGHTTP2_HEADERS)
 		on_headers(s, frame);
-	if (s != NULL && frame->hd.type == NGHTTP2_DATA &&
-	    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
-		s->is_whole = true;
-		h2_stream_pump(s);
-	}
+	if (s != NULL && frame->hd.type == NGHTTP2_DATA)
+		h2_stream_frame_end(s,
+		    (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
 	return 0;
 }
 

@@ -449,13 +449,28 @@ widen(struct h2_stream *s)
  * All that content-length promised is here, and the guest may still send more
  * than it: an origin that got it would hold a whole request, and answer one
  * that is malformed (RFC 9113 8.1.1). What makes it whole waits for the end of
- * the stream, which needs no window. If nothing was promised that is its head,
- * see is_held.
+ * the stream. If nothing was promised that is its head, see is_held.
  */
 static bool
 awaits_end(const struct h2_stream *s)
 {
 	return s->declared != 0 && s->received >= s->declared && !s->is_whole;
+}
+
+/*
+ * An end in a frame of its own needs no window (RFC 9113 6.9.1), but programs
+ * on libnghttp2 wait for one all the same, and what we keep has used it up; all
+ * of the first, if that was sent before our SETTINGS were read. More bytes
+ * than were promised are refused by the library.
+ */
+static void
+invite_end(struct h2_stream *s)
+{
+	if (!awaits_end(s) || s->is_end_invited)
+		return;
+	s->is_end_invited = true;
+	(void)nghttp2_submit_window_update(s->h->link.session,
+	    NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INITIAL_WINDOW_SIZE);
 }
 
 void
@@ -476,6 +491,16 @@ h2_stream_body(struct h2_stream *s, struct span data)
 	data.len -= taken;
 	if (blocks_append(&s->in, data) != 0)
 		exchange_reject(s->x, REASON_BAD_REQUEST, "out of memory");
+}
+
+void
+h2_stream_frame_end(struct h2_stream *s, bool is_last)
+{
+	s->is_whole = s->is_whole || is_last;
+	if (is_last)
+		h2_stream_pump(s);
+	else if (s->x != NULL)
+		invite_end(s);
 }
 
 /* Behind the body, and its end. */

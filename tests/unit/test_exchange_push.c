@@ -87,6 +87,7 @@ struct run {
 	size_t first;           /* of the first piece; 0: as any */
 	size_t piece, burst;    /* at most; 0: all */
 	bool is_slow;           /* the origin takes a little at a time */
+	bool ends_late;         /* all that can happen before has */
 	uint64_t seed;
 };
 
@@ -152,6 +153,8 @@ send_body(struct fix *f, struct side *g, struct side *o, struct run *r)
 			assert_false(fix_is_late(deadline));
 		} while (side_has_more(g));
 	}
+	if (r->ends_late)
+		fix_settle(f);
 	side_end(g);
 }
 
@@ -289,6 +292,38 @@ what_comes_out_is_what_went_in(void **state)
 }
 
 /*
+ * All that its length promises, and the end in a frame of its own, for which
+ * libnghttp2 wants a window: it is there though nothing was taken yet.
+ */
+static void
+an_upload_as_large_as_the_window_ends(void **state)
+{
+	static const struct {
+		uint32_t window;
+		size_t size;
+	} rows[] = { { 500, 499 }, { 500, 500 }, { 500, 501 }, { 500, 2000 },
+		{ 4096, 14863 }, { 65536, 65535 }, { 65536, 65536 } };
+	static uint8_t bytes[65536];
+	struct fix *f = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct span all = { bytes, rows[i].size };
+		struct run r = { .kind = KIND_PLAIN,
+			.guest_is_h2 = true,
+			.has_length = true,
+			.ends_late = true,
+			.want = all,
+			.sent = all };
+		struct side g, o;
+
+		f->gate.limits.wait_bytes = rows[i].window;
+		open_sides(f, &g, &o, &r);
+		run(f, &g, &o, &r);
+		close_sides(f, &g, &o);
+	}
+}
+
+/*
  * libcurl 7.88 on GnuTLS, which git of Debian 12 has, sends a piece of an
  * upload twice over HTTP/2 if its socket is full in the middle of it.
  */
@@ -323,6 +358,8 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(what_comes_out_is_what_went_in,
 		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    an_upload_as_large_as_the_window_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    git_is_given_http_1_1_unless_it_takes_http_2_alone, setup,
 		    teardown),
