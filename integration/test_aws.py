@@ -8,6 +8,7 @@ import secrets
 from harness import memory
 from harness.aws import AwsOrigin
 from harness.claims import claim, contains, equal, lacks, until
+from harness.node import environment
 from harness.world import World
 
 SERVICES = ("s3", "dynamodb", "lambda", "sts")
@@ -72,6 +73,17 @@ GOOD = {
     "presigned_put": ("", "query", "s3"),
     "presigned_identity": ("<GetCallerIdentityResponse>"[:26], "query", "sts"),
     "chunks": ("", "header", "s3"),
+}
+# The same of AWS's own SDK for node, and how it tells of the payload.
+TRAILER = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+GOOD_NODE = {
+    "put_bytes": ('"e"', "header", "s3"),
+    "put_stream": ('"e"', "header", "s3"),
+    "get": ("0123456789", "header", "s3"),
+    "dynamodb": (200, "header", "dynamodb"),
+    "invoke": ('{"did": true}', "header", "lambda"),
+    "identity": ("123456789012", "header", "sts"),
+    "presigned_get": ("0123456789", "query", "s3"),
 }
 # What the guest, and the audit log, reads of each that is refused.
 BAD = {
@@ -155,6 +167,27 @@ def _():
         lacks(value, KEY[1])
     count = check_good(s, origin, None)
     return f"{count} requests verify at an origin that recomputes them"
+
+
+@claim("aws: its own SDK for node signs with a placeholder, streams with a trailer, and is taken for the real key's holder")
+def _():
+    w, origin, _ = world()
+    s = sandbox("key")
+    out = s.run(["node", f"{HERE}/aws/guest.js"], env=environment(s.env),
+                timeout=100).ok().out
+    lacks(out, KEY[1])
+    got = json.loads(out)
+    seen = origin.take()
+    equal([r.fault for r in seen], [""] * len(GOOD_NODE), repr(seen))
+    for name, (want, _, _) in GOOD_NODE.items():
+        equal(got[name], ["ok", want], name)
+    equal([(r.form, r.service) for r in seen],
+          [(form, service) for _, form, service in GOOD_NODE.values()])
+    equal(seen[0].decoded, b"x" * 200000)
+    equal(seen[1].fields["x-amz-content-sha256"], TRAILER)
+    equal(seen[1].decoded, b"z" * 300000)
+    contains(seen[1].trailer.decode(), "x-amz-checksum-")
+    return f"{len(seen)} requests"
 
 
 @claim("aws: what is changed, of another key, version or region, not signed, or mints is refused")

@@ -34,6 +34,12 @@ path   = /**
 grant  = ci-* user:root
 """
 
+# Who may publish is granted a credential of its own for it.
+PUBLISHING = POLICY.replace("GET, HEAD", "GET, HEAD, PUT").replace(
+    "npm-acme", "npm-publish")
+PUBLISHER = CREDENTIAL.replace("npm-acme", "npm-publish").replace(
+    "GET, HEAD", "GET, HEAD, PUT").replace("ci-* user:root", "release-*")
+
 _world = {}
 
 
@@ -45,7 +51,8 @@ def world():
                          {"index.js": "module.exports = 'the widget'\n"})
         secret = w.file("npm-token", registry.token + "\n", 0o600)
         with open(w.config, "a", encoding="ascii") as f:
-            f.write(CREDENTIAL.format(file=secret, host=HOST))
+            for section in (CREDENTIAL, PUBLISHER):
+                f.write(section.format(file=secret, host=HOST))
         w.start()
         _world.update(w=w, registry=registry, s=w.sandbox(POLICY, "ci-npm"))
     return _world["w"], _world["registry"], _world["s"]
@@ -90,6 +97,28 @@ def _():
     contains(got.both, "403", repr(got))
     contains(got.both, "method", repr(got))
     s.audited(verdict="deny", reason="method", method="PUT")
+
+
+@claim("npm publish works without a token in the guest where it is granted, and another sandbox installs it")
+def _():
+    w, registry, s = world()
+    release = w.sandbox(PUBLISHING, "release-npm")
+    folder = f"{w.folder}/release"
+    os.makedirs(folder)
+    with open(f"{folder}/package.json", "w", encoding="ascii") as f:
+        json.dump({"name": "@acme/made", "version": "2.0.0", "main": "m.js"}, f)
+    with open(f"{folder}/m.js", "w", encoding="ascii") as f:
+        f.write("module.exports = 'made in a sandbox'\n")
+    npm(release, folder, "publish").ok()
+    release.audited(event="request", verdict="allow", method="PUT",
+                    credential="npm-publish")
+    npm(s, f"{w.folder}/work", "install", "@acme/made").ok()
+    with open(f"{w.folder}/work/node_modules/@acme/made/m.js", encoding="ascii") as f:
+        contains(f.read(), "made in a sandbox")
+    for base, _, names in os.walk(folder):
+        for name in names:
+            with open(f"{base}/{name}", "rb") as f:
+                lacks(f.read(), registry.token.encode(), f"{base}/{name}")
 
 
 @claim("the guest's own Authorization never arrives where a credential is granted")
