@@ -237,8 +237,7 @@ api_take_answer(const struct api_reading *rd, json_t *value)
 	rd->req->is_allowed = strcmp(text, "allow") == 0;
 	if (rd->req->is_allowed || strcmp(text, "deny") == 0)
 		return 0;
-	return err_at(rd->err, NULL, 0,
-	    "\"answer\" is \"allow\" or \"deny\"");
+	return err_at(rd->err, NULL, 0, "\"answer\" is \"allow\" or \"deny\"");
 }
 
 static int

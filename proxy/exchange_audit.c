@@ -8,8 +8,9 @@
 #include "base/clock.h"
 #include "proxy/audit.h"
 
-/* Room for two clauses of our own words. */
-#define DETAIL_SIZE 256
+/* Room for two clauses of our own words; and with what was masked. */
+#define SAID_SIZE 256
+#define DETAIL_SIZE (SAID_SIZE + EXCHANGE_LEAK_SIZE + 2)
 
 /*
  * A credential that came back was masked, and the answer went on: that is the
@@ -38,7 +39,7 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
     const char *detail)
 {
 	struct audit_record r = audit_record_init(AUDIT_REQUEST);
-	char text[DETAIL_SIZE], said[DETAIL_SIZE];
+	char text[DETAIL_SIZE], said[SAID_SIZE];
 
 	(void)snprintf(said, sizeof(said), "%s%s%s", x->asked,
 	    x->asked[0] == '\0' || detail[0] == '\0' ? "" : "; ", detail);

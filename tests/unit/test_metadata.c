@@ -307,7 +307,7 @@ a_cloud_that_is_not_granted_is_not_there(void **state)
 static struct metadata_answer
 ask_with(const struct grants *g, const char *line, const char *token)
 {
-	char fields[128];
+	char fields[sizeof(((struct metadata_answer *)0)->body) + 64];
 
 	(void)snprintf(fields, sizeof(fields),
 	    "X-aws-ec2-metadata-token: %s\r\n", token);
