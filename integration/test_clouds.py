@@ -2,7 +2,7 @@
 import re
 import time
 
-from harness import shell
+from harness import canary, shell
 from harness.claims import claim, contains, equal, lacks, until
 from harness.clouds import Entra, Google, key_pair, opened
 from harness.origins import HeadsOrigin
@@ -183,6 +183,15 @@ def _():
         lacks(got.out, word)
     equal(origin.heads, [])
     w.audited(s.name, event="lease", credential="wrong")
+
+
+@claim("clouds: no process but the broker holds a key or an application's secret, none but it and the sandbox's gate a token")
+def _():
+    w, google, _, origin, s = world()
+    lent = [token(s, origin, host) for host in ("graph", HOSTS[0])]
+    with open(f"{w.folder}/gcp.key", encoding="ascii") as f:
+        lines = f.read().splitlines()
+    return canary.search(w, [s], [SECRET, *lines[1:-1]], lent)
 
 
 @claim("the world of clouds ends and leaves nothing")

@@ -2,6 +2,7 @@
 import os
 import re
 
+from harness import canary
 from harness.claims import claim, contains, equal, lacks, until
 from harness.origins import HeadsOrigin
 from harness.world import World
@@ -112,6 +113,13 @@ def _():
         return found
 
     until(lambda: not left(), 5, "all it has started is gone")
+
+
+@claim("helper: what it says is in the broker and the sandbox's gate, and in no other process")
+def _():
+    w, origin, s = world()
+    equal(s.curl("https://git.example.com/").out, "ok\n")
+    return canary.search(w, [s], [], ["of-the-git-helper"])
 
 
 @claim("helper: its world ends and leaves nothing")

@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 
-from harness import shell
+from harness import canary, shell
 from harness.aws import AwsOrigin
 from harness.claims import claim, contains, equal, lacks, until
 from harness.clouds import Entra, Google, key_pair, opened
@@ -229,6 +229,12 @@ def _():
             until(lambda: s.curl("--max-time", "5", f"http://{ADDRESS}/").code
                   == 7, 10, "it is shut")
             finds_nothing(s)
+
+
+@claim("metadata: no process but the broker holds the application's secret or the secret key, nor is either handed out")
+def _():
+    w, s, _, _, _, _ = world()
+    return canary.search(w, [s], [SECRET, KEY[1]], [])
 
 
 @claim("the world of metadata ends and leaves nothing")

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 
-from harness import shell
+from harness import canary, shell
 from harness.claims import claim, contains, equal, lacks, until
 from harness.oidc import Issuer
 from harness.origins import HeadsOrigin
@@ -237,6 +237,14 @@ def _():
         equal(os.stat(path).st_mode & 0o777, 0o600)
         with open(path, "rb") as f:
             lacks(f.read().decode("latin-1"), mine)
+
+
+@claim("oauth2: no process but the broker holds what proves us, none but it and the sandbox's gate a token")
+def _():
+    w, issuer, origin, s = world()
+    until(lambda: s.curl("https://api.example.com/").out == "ok\n", 10,
+          "a broker mints")
+    return canary.search(w, [s], [SECRET], [token(s, origin)])
 
 
 @claim("oauth2: the world of minted credentials ends and leaves nothing")

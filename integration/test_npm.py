@@ -3,6 +3,7 @@ import json
 import os
 import re
 
+from harness import canary
 from harness.claims import claim, contains, equal, lacks
 from harness.verdaccio import Verdaccio
 from harness.world import World
@@ -102,7 +103,7 @@ def _():
 @claim("npm publish works without a token in the guest where it is granted, and another sandbox installs it")
 def _():
     w, registry, s = world()
-    release = w.sandbox(PUBLISHING, "release-npm")
+    release = _world["release"] = w.sandbox(PUBLISHING, "release-npm")
     folder = f"{w.folder}/release"
     os.makedirs(folder)
     with open(f"{folder}/package.json", "w", encoding="ascii") as f:
@@ -164,6 +165,12 @@ def _():
                     lacks(f.read(), token, f"{comm} {what}")
         except FileNotFoundError:
             continue
+
+
+@claim("no process but the broker and the gates of sandboxes with the grant holds the token")
+def _():
+    w, registry, s = world()
+    return canary.search(w, [s, _world["release"]], [], [registry.token])
 
 
 @claim("the world of npm ends and leaves nothing")

@@ -5,6 +5,7 @@ import json
 import os
 import tarfile
 
+from harness import canary
 from harness.claims import claim, contains, equal, lacks
 from harness.registry import SERVICE, Registry, TokenServer
 from harness.world import World
@@ -170,6 +171,13 @@ def _():
     contains(got.out, "v1")
     for secret in secrets:
         lacks(got.out.encode(), secret)
+
+
+@claim("no process but the broker holds the password, none but it and the sandbox's gate a token")
+def _():
+    w, auth, s = world()
+    contains(s.curl("https://registry.example.com/v2/acme/app/tags/list").out, "v1")
+    return canary.search(w, [s], [PASSWORD], [list(auth.tokens)[-1]])
 
 
 @claim("the world of the registry of images ends and leaves nothing")

@@ -6,7 +6,7 @@ import os
 import secrets
 import zipfile
 
-from harness import shell
+from harness import canary, shell
 from harness.claims import claim, contains, equal, lacks
 from harness.origins import Nginx
 from harness.world import World
@@ -105,7 +105,7 @@ def install(w, s, url, target):
 @claim("pip installs from a private index with a placeholder as its password, and with none")
 def _():
     w = world()
-    s = w.sandbox(POLICY, f"ci-pip-{w.id}")
+    s = _world["s"] = w.sandbox(POLICY, f"ci-pip-{w.id}")
     placeholder = s.env["TAPWARD_CREDENTIAL_PIP_ACME"]
     for n, who in enumerate((f"ci:{placeholder}@", "")):
         target = f"{w.folder}/site{n}"
@@ -127,6 +127,12 @@ def _():
     got = install(w, other, f"https://{HOST}/simple/", f"{w.folder}/none")
     assert got.code != 0, repr(got)
     other.audited(verdict="deny", credential="pip-acme")
+
+
+@claim("no process but the broker and the sandbox's gate holds the password")
+def _():
+    w = world()
+    return canary.search(w, [_world["s"]], [], [PASSWORD])
 
 
 @claim("the world of pip ends and leaves nothing")

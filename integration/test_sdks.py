@@ -6,6 +6,7 @@ import re
 import secrets
 import ssl
 
+from harness import canary
 from harness.claims import claim, contains, equal, lacks
 from harness.node import environment
 from harness.origins import RawOrigin
@@ -227,6 +228,12 @@ def _():
     for key in KEYS.values():
         lacks(log, key)
     return f"{len(api.seen)} calls"
+
+
+@claim("sdks: no process but the broker and the sandbox's gate holds a key")
+def _():
+    w, _, s = world()
+    return canary.search(w, [s], [], KEYS.values())
 
 
 @claim("the world of the SDKs ends and leaves nothing")

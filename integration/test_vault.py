@@ -8,7 +8,7 @@ import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import shell
+from harness import canary, shell
 from harness.claims import claim, contains, equal, lacks, until
 from harness.node import environment
 from harness.origins import HeadsOrigin
@@ -330,6 +330,16 @@ def _():
     lacks(w.log_text(), "hvs.")
     lacks(w.log_text(), SECRET)
     equal(vault.faults, [])
+
+
+@claim("vault: no process but the broker holds login, tokens or leases, none but it and the sandbox's gate a secret")
+def _():
+    w, vault, origin, s = world()
+    until(lambda: s.curl("https://token.example.com/").out == "ok\n", 10,
+          "a broker mints")
+    value = sent(s, origin, "approle").removeprefix("Bearer ")
+    tokens = [t.id for t in vault.made(s.name) if t.lives()]
+    return canary.search(w, [s], [SECRET, vault.root.id, *tokens], [value])
 
 
 @claim("vault: the world of its secrets ends and leaves nothing")
