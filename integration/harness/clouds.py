@@ -21,6 +21,9 @@ KEY_ID = "0123456789abcdef0123456789abcdef01234567"
 IAM = "https://www.googleapis.com/auth/iam"
 
 
+NONE = object()
+
+
 class Refused(Exception):
     """What an issuer says no to."""
 
@@ -82,9 +85,10 @@ class Server:
     def answer(self, host, path, fields, body):
         raise NotImplementedError
 
-    def respond(self, host, path, fields, body):
-        """(status, object)."""
+    def respond(self, method, host, path, fields, body):
+        """(status, object); NONE for an answer without a body."""
         try:
+            want(method == "POST", method)
             said = self.answer(host, path, fields, body)
             self.log.append((host + path, ""))
             return 200, said
@@ -97,18 +101,21 @@ class Server:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
+            def answer(self):
                 size = int(self.headers.get("Content-Length", "0"))
                 body = self.rfile.read(size).decode("ascii")
-                status, said = server.respond(self.headers["Host"], self.path,
-                                              self.headers, body)
-                raw = json.dumps(said).encode()
+                status, said = server.respond(
+                    self.command, self.headers["Host"], self.path,
+                    self.headers, body)
+                raw = b"" if said is NONE else json.dumps(said).encode()
                 self.send_response(status)
                 self.send_header("Content-Type",
                                  "application/json; charset=UTF-8")
                 self.send_header("Content-Length", str(len(raw)))
                 self.end_headers()
                 self.wfile.write(raw)
+
+            do_GET = do_POST = do_DELETE = answer
 
             def log_message(self, format, *args):
                 pass

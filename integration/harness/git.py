@@ -49,6 +49,12 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self):
         path, _, query = self.path.partition("?")
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if not self.server.allows(self.headers.get("Authorization", "")):
+            self.send_response_only(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         env = {"PATH": os.environ["PATH"], "REQUEST_METHOD": self.command,
                "PATH_INFO": path, "QUERY_STRING": query,
                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
@@ -89,14 +95,14 @@ class Handler(BaseHTTPRequestHandler):
 class Backend(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
 
-    def __init__(self, folder):
-        self.root = f"{folder}/repos"
+    def __init__(self, folder, allows):
+        self.root, self.allows = f"{folder}/repos", allows
         super().__init__(f"{folder}/git.sock", Handler)
 
 
-def start_backend(w):
-    """What LOCATION passes to."""
-    backend = Backend(w.folder)
+def start_backend(w, allows=lambda authorization: True):
+    """What LOCATION passes to, for those whom allows takes."""
+    backend = Backend(w.folder, allows)
     thread = threading.Thread(target=backend.serve_forever, daemon=True)
     thread.start()
 
