@@ -21,6 +21,7 @@
 #include "tests/unit/count_fds.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/sandbox_support.h"
+
 #define CYCLES 200
 
 /* How many names and mounts of namespaces, and descriptors, there are. */
@@ -34,8 +35,9 @@ count_name(const char *name, void *arg)
 {
 	struct traces *t = arg;
 
-	(void)name;
-	t->names++;
+	/* whatever else runs on this machine has names of its own */
+	t->names +=
+	    strncmp(name, NETNS_PREFIX NAME, strlen(NETNS_PREFIX NAME)) == 0;
 }
 
 static struct traces
