@@ -69,14 +69,21 @@ def world():
     return _world["w"]
 
 
+def libvirt_host():
+    """What a host with libvirt has, for one shell: its user; and a /dev/kvm that
+    this user may open, else libvirt asks QEMU anew what it can, for a minute."""
+    lines = [f"mount --bind {name} /etc/{name}" for name in LIBVIRT_USER]
+    if os.path.exists("/dev/kvm"):
+        lines += ["mknod -m 666 kvm c 10 232", "mount --bind kvm /dev/kvm"]
+    return "; ".join(lines)
+
+
 def run(text):
     w, cwd = world(), _world["cwd"]
     argv = ["bash", "-euo", "pipefail", "-c", text]
     if "virsh" in text:
-        binds = "; ".join(f"mount --bind {name} /etc/{name}"
-                          for name in LIBVIRT_USER)
-        argv = ["unshare", "--mount", "sh", "-ec", f'{binds}; exec "$@"', "sh",
-                *argv]
+        argv = ["unshare", "--mount", "sh", "-ec",
+                f'{libvirt_host()}; exec "$@"', "sh", *argv]
     return shell.run(argv, cwd=cwd, timeout=2 * BOOT_S, env=dict(
         os.environ, JAILER=f"{cwd}/jailer",
         PATH=f"{cwd}/bin:{TREE}/bin:{os.environ['PATH']}",
