@@ -38,19 +38,34 @@ read_pair(uint64_t *ret_tsc, uint64_t *ret_ns)
 	}
 }
 
+/* When it began. */
+static uint64_t began_tsc, began_ns;
+
+void
+tsc_begin(void)
+{
+	read_pair(&began_tsc, &began_ns);
+}
+
 unsigned int
 tsc_khz(void)
 {
-	uint64_t tsc[2] = { 0, 0 }, ns[2] = { 0, 0 };
+	uint64_t tsc = 0, ns = 0;
 
-	read_pair(&tsc[0], &ns[0]);
-	while (now_ns() < ns[0] + MEASURE_NS)
+	if (began_ns == 0)
+		tsc_begin();
+	while (now_ns() < began_ns + MEASURE_NS)
 		;
-	read_pair(&tsc[1], &ns[1]);
-	return (unsigned int)((tsc[1] - tsc[0]) * 1000000 / (ns[1] - ns[0]));
+	read_pair(&tsc, &ns);
+	return (unsigned int)((tsc - began_tsc) * 1000000 / (ns - began_ns));
 }
 
 #else
+
+void
+tsc_begin(void)
+{
+}
 
 unsigned int
 tsc_khz(void)

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "vmm/machine.h"
+#include "vmm/tsc.h"
 
 #define AREA "vm"
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -236,6 +237,7 @@ main(int argc, char **argv)
 	struct message_vm_spec what;
 
 	child_init_jailed(&vm.child, argc, argv);
+	tsc_begin();
 	read_spec(&what, &vm.generation);
 	if (machine_init(&vm.machine, vm.child.base, &what, &owner, &vm) != 0)
 		die(AREA, "no memory");
