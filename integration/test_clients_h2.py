@@ -105,7 +105,7 @@ def protocols(w, path):
     return set(until(logged, 5, f"nginx logs {path}"))
 
 
-@claim("git clones, fetches and lists 4 MB over HTTP/2 on both sides; a push is refused in the rule's words")
+@claim("git clones, fetches and lists 4 MB, over HTTP/2 at the origin; on GnuTLS it is given HTTP/1.1; a push is refused in the rule's words")
 def _():
     w, s = world()
     work = f"{w.folder}/clone"
@@ -113,7 +113,8 @@ def _():
     for version in ("HTTP/2", "HTTP/1.1"):
         place = f"{work}-{version[5]}"
         got = guest_git(s, "-c", f"http.version={version}", "clone", url, place)
-        contains(got.err.lower(), f"header: {version.lower()} 200")
+        # Over HTTP/2 its libcurl may send part of an upload twice.
+        contains(got.err.lower(), "header: http/1.1 200")
         equal(git("rev-parse", "HEAD", cwd=place).out,
               git("rev-parse", "main", cwd=f"{w.folder}/repos/widget.git").out)
         git("fsck", "--full", cwd=place)
@@ -141,7 +142,7 @@ def _():
     place, url = f"{w.folder}/own", "https://git.example.com/private.git"
     got = guest_git(s, "clone", url, place)
     lacks(got.both, TOKEN)
-    # Larger than http.postBuffer: chunked in HTTP/1.1, without a length in 2.
+    # Larger than http.postBuffer: chunked, and over HTTP/2 without a length.
     for version, branch in (("HTTP/2", "two"), ("HTTP/1.1", "one")):
         with open(f"{place}/{branch}", "wb") as f:
             f.write(os.urandom(6 << 20))

@@ -293,8 +293,7 @@ on_hello(struct conn *c, const struct tls_hello *hello)
 		return;
 	}
 	memcpy(c->sni, hello->sni, sizeof(c->sni));
-	c->offers_h2 = hello->has_h2;
-	c->offers_http11 = hello->has_http11;
+	c->has_record_size_limit = hello->has_record_size_limit;
 	if (c->connect_host != NULL && strcmp(c->connect_host, c->sni) != 0) {
 		conn_refuse(c, REASON_HOST_MISMATCH, ALERT_UNRECOGNIZED_NAME,
 		    "SNI differs from the name of the CONNECT");

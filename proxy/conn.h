@@ -53,8 +53,7 @@ struct conn {
 	char sni[HOST_NAME_SIZE];
 	char
 	    *connect_host; /* CONNECT's name, canonical; NULL without CONNECT */
-	bool offers_http11; /* ALPN of the ClientHello */
-	bool offers_h2;
+	bool has_record_size_limit; /* of the ClientHello */
 	uint64_t opened_ms;         /* clock_mono_ms() */
 	uint32_t policy_generation; /* judged under */
 	/*

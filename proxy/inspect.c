@@ -173,9 +173,11 @@ start_tls(struct inspect *i)
 	v = policy_judge_connect(&i->gate->pair, i->host, c->port);
 	/*
 	 * libcurl 7.88 on GnuTLS, as git of Debian 12 has it, sends part of an
-	 * upload twice over HTTP/2 when its socket is full.
+	 * upload twice over HTTP/2 when its socket is full. What a client is
+	 * shows in its ClientHello only by what GnuTLS asks for.
 	 */
-	i->tls.prefers_http11 = v.action == ACTION_DENY || v.is_git;
+	i->tls.prefers_http11 =
+	    v.action == ACTION_DENY || v.is_git || c->has_record_size_limit;
 	stream_init(&i->stream, i->gate->base, c->fd, ssl, on_ready, i);
 	i->has_stream = true;
 	i->is_in_handshake = true;

@@ -3,6 +3,7 @@
 enum {
 	EXTENSION_SERVER_NAME = 0,         /* RFC 6066 3 */
 	EXTENSION_ALPN = 16,               /* RFC 7301 */
+	EXTENSION_RECORD_SIZE_LIMIT = 28,  /* RFC 8449 */
 	EXTENSION_SESSION_TICKET = 35,     /* RFC 5077 */
 	EXTENSION_PSK = 41,                /* RFC 8446 4.2.11 */
 	EXTENSION_EARLY_DATA = 42,         /* RFC 8446 4.2.10 */
@@ -101,6 +102,13 @@ read_versions(struct rd *data, struct reading *g)
 }
 
 static void
+read_record_size_limit(struct rd *data, struct reading *g)
+{
+	g->hello.has_record_size_limit = true;
+	rd_skip(data, rd_left(data)); /* the TLS library holds it to its form */
+}
+
+static void
 read_ticket(struct rd *data, struct reading *g)
 {
 	g->hello.has_session_ticket = rd_left(data) > 0;
@@ -140,6 +148,7 @@ static const struct {
 } extension_rows[] = {
 	{ EXTENSION_SERVER_NAME, read_server_name },
 	{ EXTENSION_ALPN, read_alpn },
+	{ EXTENSION_RECORD_SIZE_LIMIT, read_record_size_limit },
 	{ EXTENSION_SESSION_TICKET, read_ticket },
 	{ EXTENSION_PSK, read_psk },
 	{ EXTENSION_EARLY_DATA, read_early_data },

@@ -57,6 +57,8 @@ struct tls_hello {
 	bool has_alpn;
 	bool has_h2;
 	bool has_http11;
+	/* RFC 8449: GnuTLS and NSS say it, OpenSSL and its heirs do not. */
+	bool has_record_size_limit;
 	enum tls_ech ech;
 	bool has_session_ticket; /* a ticket of TLS 1.2 is offered */
 	bool has_psk;

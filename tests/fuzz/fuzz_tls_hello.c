@@ -39,6 +39,7 @@ same_hello(const struct tls_hello *a, const struct tls_hello *b)
 	HOLDS(a->max_version == b->max_version && a->ech == b->ech);
 	HOLDS(a->has_h2 == b->has_h2 && a->has_http11 == b->has_http11);
 	HOLDS(a->has_psk == b->has_psk);
+	HOLDS(a->has_record_size_limit == b->has_record_size_limit);
 	HOLDS(a->has_early_data == b->has_early_data);
 }
 

@@ -20,6 +20,7 @@
 #define X_NO_TICKET "\0\x23\0\0"
 #define X_PSK "\0\x29\0\x01x"
 #define X_EARLY "\0\x2a\0\0"
+#define X_LIMIT "\0\x1c\0\x02\x40\x01"
 #define X_ECH_OUTER "\xfe\x0d\0\x02\0x"
 #define X_ECH_INNER "\xfe\x0d\0\x01\x01"
 #define X_ECH_BAD "\xfe\x0d\0\0"
@@ -203,7 +204,7 @@ static void
 tells_what_is_offered(void **state)
 {
 	struct tls_hello h = hello_of((struct span)BYTES(X_UNKNOWN X_ALPN_BOTH
-		X_VERSIONS X_TICKET X_EARLY X_ECH_OUTER X_SNI X_PSK));
+		X_VERSIONS X_TICKET X_EARLY X_ECH_OUTER X_LIMIT X_SNI X_PSK));
 
 	(void)state;
 	assert_string_equal(h.sni, "a.example");
@@ -212,11 +213,13 @@ tells_what_is_offered(void **state)
 	assert_int_equal(h.max_version, 0x0304);
 	assert_true(h.has_alpn && h.has_h2 && h.has_http11);
 	assert_true(h.has_session_ticket && h.has_psk && h.has_early_data);
+	assert_true(h.has_record_size_limit);
 	assert_int_equal(h.ech, TLS_ECH_OUTER);
 	h = hello_of((struct span)BYTES(X_SNI));
 	assert_int_equal(h.max_version, 0x0303);
 	assert_false(h.has_alpn || h.has_h2 || h.has_http11);
 	assert_false(h.has_session_ticket || h.has_psk || h.has_early_data);
+	assert_false(h.has_record_size_limit);
 	assert_int_equal(h.ech, TLS_ECH_NONE);
 	h = hello_of((struct span)BYTES(X_ALPN_11 X_NO_TICKET X_SNI));
 	assert_true(h.has_alpn && !h.has_h2 && h.has_http11);
