@@ -1,5 +1,8 @@
 """An origin that speaks HTTP/2 frame by frame, and says whatever it is told."""
+import select
+import socket
 import ssl
+import threading
 
 from . import h2frames as h2
 from .origins import RawOrigin
@@ -12,6 +15,32 @@ def ok(stream):
 def answer(stream, body, *fields):
     head = [(":status", "200"), *fields]
     return h2.headers(stream, head, h2.END_HEADERS) + h2.data(stream, body)
+
+
+class Shared:
+    """A TLS socket that one thread reads while another one writes: Python's ssl
+    module before 3.13 does not keep the two apart."""
+
+    def __init__(self, k):
+        self.k, self.lock, self.seconds = k, threading.Lock(), None
+
+    def settimeout(self, seconds):
+        self.seconds = seconds
+
+    def recv(self, size):
+        with self.lock:
+            is_there = self.k.pending() > 0
+        if not is_there and not select.select([self.k], [], [], self.seconds)[0]:
+            raise socket.timeout
+        with self.lock:
+            return self.k.recv(size)
+
+    def sendall(self, data):
+        with self.lock:
+            self.k.sendall(data)
+
+    def close(self):
+        self.k.close()
 
 
 class Asked:
@@ -49,7 +78,7 @@ class Origin:
     def _serve(self, peer, _record):
         k = self.tls.wrap_socket(peer, server_side=True,
                                  suppress_ragged_eofs=False)
-        p = h2.Peer(k)
+        p = h2.Peer(Shared(k))
         p.ended = None
         self.peers.append(p)
         try:
