@@ -190,12 +190,9 @@ def watch_idle():
 
 
 def is_bounded(watch, origin, streams, ways=1):
-    """No more than what so many may hold, each in one direction or in two; and
-    in each a tenth for what the allocator has given back but not to the machine
-    yet, which takes it a second, or more where others want the processor."""
+    """No more than what so many may hold, each in one direction or in two."""
     grown = watch.most - world()["idle"]
-    most = streams * (ways * 2 * WAIT_BYTES + MORE_BYTES[origin])
-    most += ways * most // 10 + 2 * MIB
+    most = streams * (ways * 2 * WAIT_BYTES + MORE_BYTES[origin]) + 2 * MIB
     assert grown <= most, f"the gate took {grown >> 10} KiB, more than {most >> 10}"
     return grown
 

@@ -113,8 +113,9 @@ def _():
     npm(release, folder, "publish").ok()
     release.audited(event="request", verdict="allow", method="PUT",
                     credential="npm-publish")
-    npm(s, f"{w.folder}/work", "install", "@acme/made").ok()
-    with open(f"{w.folder}/work/node_modules/@acme/made/m.js", encoding="ascii") as f:
+    user = f"{w.folder}/user"
+    npm(s, user, "install", "@acme/made").ok()
+    with open(f"{user}/node_modules/@acme/made/m.js", encoding="ascii") as f:
         contains(f.read(), "made in a sandbox")
     for base, _, names in os.walk(folder):
         for name in names:
