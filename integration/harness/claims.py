@@ -68,11 +68,11 @@ def chosen(only=()):
             yield label, function
 
 
-def run(claims):
-    """Checks these, of chosen(); returns (passed, failed, skipped)."""
+def run(only=()):
+    """Checks every claim that is chosen; returns (passed, failed, skipped)."""
     signal.signal(signal.SIGALRM, _on_alarm)
     counts = {"ok": 0, "FAILED": 0, "skipped": 0}
-    for label, function in claims:
+    for label, function in chosen(only):
         began = time.monotonic()
         note = ""
         signal.alarm(CLAIM_MAX_S)
