@@ -131,7 +131,8 @@ foreach(module decode scan sieve)
 endforeach()
 tapward_fuzz_target(scan LINK tapward_say)
 
-foreach(module blocks buf deny exchange exchange_ask exchange_budget exchange_ends exchange_sign exchange_sign_body grants h2_ends h2_floods
+foreach(module blocks buf deny exchange exchange_ask exchange_budget exchange_ends
+		exchange_lease exchange_search exchange_sign exchange_sign_body grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool redirect
 		smuggling tls trailers tunnel tunnel_ends tunnel_scan
 		websocket_scan)

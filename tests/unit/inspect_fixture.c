@@ -457,7 +457,8 @@ open_conn(struct fix *f, enum conn_front front, uint16_t port, SSL *ssl,
 		.fd = fds[0],
 		.state = CONN_INSPECT,
 		.front = front,
-		.port = port };
+		.port = port,
+		.has_record_size_limit = f->has_record_size_limit };
 	assert_int_equal(evtimer_assign(&f->conn.timer, f->gate.base,
 			     on_conn_timer, f),
 	    0);

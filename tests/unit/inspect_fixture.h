@@ -69,6 +69,7 @@ struct fix {
 	/* the one guest connection */
 	struct conn conn;
 	struct peer guest;
+	bool has_record_size_limit; /* the next one's ClientHello */
 	bool is_closed;
 	enum reason closed_why;
 	char closed_detail[128];

@@ -1,25 +1,14 @@
 /*
- * The gate's three ports: to the dialler, the broker and the recorder.
+ * The gate's port to the broker.
  */
 #include "gate_fixture.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <event2/event.h>
 
 #include "base/channel.h"
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/message.h"
 #include "base/message_broker.h"
-#include "count_fds.h"
-#include "proxy/audit.h"
-#include "proxy/dial.h"
 #include "proxy/lease.h"
 
 #define POLICY "[policy]\nversion = 1\n[allow a]\nhost = a.example.org\n"
@@ -38,146 +27,6 @@ teardown(void **state)
 	fixture_free(*state);
 	return 0;
 }
-
-/* --- dialler --- */
-
-struct outcome {
-	unsigned int count;
-	enum reason reason;
-	int fd;
-};
-
-static void
-on_dialed(const struct message_dialed *d, int fd, void *arg)
-{
-	struct outcome *o = arg;
-
-	o->count++;
-	o->reason = d->reason;
-	o->fd = fd;
-}
-
-static bool
-has_outcome(struct fixture *f, void *arg)
-{
-	(void)f;
-	return ((struct outcome *)arg)->count > 0;
-}
-
-static struct dial *
-dial(struct fixture *f, struct outcome *o)
-{
-	*o = (struct outcome){ .fd = -1 };
-	return dial_start(&f->gate, "a.example.org", 443, SCHEME_HTTPS, false,
-	    on_dialed, o);
-}
-
-static void
-hands_over_the_connection(void **state)
-{
-	struct fixture *f = *state;
-	struct outcome o;
-
-	assert_non_null(dial(f, &o));
-	assert_int_equal(o.count, 0);
-	fixture_until(f, has_outcome, &o);
-	assert_int_equal(o.reason, REASON_NONE);
-	assert_true(o.fd != -1);
-	assert_string_equal(f->dials[0].host, "a.example.org");
-	fd_close(&o.fd);
-}
-
-static void
-says_that_the_dialler_is_away_from_the_loop(void **state)
-{
-	struct fixture *f = *state;
-	struct outcome open, late;
-
-	f->dialling = FIXTURE_DIAL_HOLD;
-	assert_non_null(dial(f, &open));
-	fixture_turn(f);
-	chan_free(f->dialler);
-	f->dialler = NULL;
-	fixture_until(f, has_outcome, &open);
-	assert_int_equal(open.reason, REASON_ORIGIN_UNREACHABLE);
-	assert_non_null(dial(f, &late));
-	assert_int_equal(late.count, 0);
-	fixture_until(f, has_outcome, &late);
-	assert_int_equal(late.reason, REASON_ORIGIN_UNREACHABLE);
-}
-
-static void
-gives_up_after_the_time_out(void **state)
-{
-	struct fixture *f = *state;
-	struct outcome o;
-
-	f->dialling = FIXTURE_DIAL_HOLD;
-	f->gate.limits.connect_timeout_ms = 20;
-	assert_non_null(dial(f, &o));
-	fixture_until(f, has_outcome, &o);
-	assert_int_equal(o.reason, REASON_TIMEOUT);
-	while (f->cancel_count == 0)
-		fixture_turn(f);
-}
-
-static void
-closes_what_comes_after_a_cancel(void **state)
-{
-	struct fixture *f = *state;
-	struct outcome o;
-	struct dial *d = dial(f, &o);
-	int before = count_fds();
-
-	dial_cancel(d);
-	while (f->cancel_count == 0)
-		fixture_turn(f);
-	fixture_turn(f);
-	assert_int_equal(o.count, 0);
-	assert_int_equal(count_fds(), before);
-	/* One that was never sent, too. */
-	chan_free(f->dialler);
-	f->dialler = NULL;
-	fixture_turn(f);
-	dial_cancel(dial(f, &o));
-	fixture_turn(f);
-	assert_int_equal(o.count, 0);
-}
-
-static bool
-dialler_is_gone(struct fixture *f, void *arg)
-{
-	(void)arg;
-	return f->dialler == NULL;
-}
-
-/* An answer without its descriptor, and one with a descriptor too many. */
-static void
-drops_a_dialler_that_breaks_the_protocol(void **state)
-{
-	static const struct {
-		enum reason reason;
-		unsigned int fd_count;
-	} rows[] = { { REASON_NONE, 0 }, { REASON_RESOLVE_FAILED, 1 } };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct fixture *f = fixture_new(POLICY, NULL);
-		struct message_dialed m = { .reason = rows[i].reason };
-		uint8_t buf[256];
-		struct wr w = wr_init(buf, sizeof(buf));
-		int fd = 0;
-
-		message_dialed_encode(&w, &m);
-		assert_int_equal(chan_send(f->dialler, MSG_DIALED, 1, &w, &fd,
-				     rows[i].fd_count),
-		    0);
-		fixture_until(f, dialler_is_gone, NULL);
-		fixture_free(f);
-	}
-}
-
-/* --- broker --- */
 
 struct leased {
 	unsigned int count;
@@ -522,100 +371,12 @@ lends_a_lease_until_the_callee_returns(void **state)
 	assert_false(is_done);
 }
 
-/* --- recorder --- */
-
-static void
-send_records(struct fixture *f, unsigned int count, unsigned int first)
-{
-	for (unsigned int i = 0; i < count; i++) {
-		struct audit_record r = audit_record_init(AUDIT_REQUEST);
-
-		r.ms = first + i;
-		audit_send(&f->gate, &r);
-	}
-}
-
-static bool
-has_ready_port(struct fixture *f, void *arg)
-{
-	(void)arg;
-	return audit_is_ready(&f->gate);
-}
-
-/* In order, none lost, and nothing new begins while many wait. */
-static void
-keeps_records_for_a_recorder_that_is_slow(void **state)
-{
-	struct fixture *f = *state;
-	unsigned int sent = 0;
-
-	assert_true(audit_is_ready(&f->gate));
-	while (audit_is_ready(&f->gate) && sent < 1000)
-		send_records(f, 1, sent++);
-	/* The channel holds some hundred, and the line as many as it may. */
-	assert_in_range(sent, 512, 999);
-	send_records(f, 20, sent);
-	sent += 20;
-	(void)fixture_wait_record(f, sent);
-	for (unsigned int i = 0; i < sent; i++)
-		assert_int_equal(f->records[i].r.ms, i);
-	fixture_until(f, has_ready_port, NULL);
-}
-
-static void
-takes_records_over_to_the_next_recorder(void **state)
-{
-	struct fixture *f = *state;
-
-	chan_free(f->recorder);
-	f->recorder = NULL;
-	fixture_turn(f);
-	assert_false(audit_is_ready(&f->gate));
-	send_records(f, 3, 0);
-	fixture_new_recorder(f);
-	(void)fixture_wait_record(f, 3);
-	fixture_until(f, has_ready_port, NULL);
-}
-
-static void
-tells_how_many_records_were_lost(void **state)
-{
-	struct fixture *f = *state;
-	const struct fixture_record *rec;
-	uint64_t before;
-
-	chan_free(f->recorder);
-	f->recorder = NULL;
-	fixture_turn(f);
-	send_records(f, 1024 + 7, 0);
-	fixture_new_recorder(f);
-	rec = fixture_wait_record(f, 1025);
-	assert_string_equal(rec->detail, "gate lost 7 records");
-	assert_int_equal(rec->r.event, AUDIT_LIFECYCLE);
-	/* Not again at once: the recorder takes only so many. */
-	before = clock_mono_ms();
-	chan_free(f->recorder);
-	f->recorder = NULL;
-	fixture_turn(f);
-	f->record_count = 0;
-	send_records(f, 1024 + 3, 0);
-	fixture_new_recorder(f);
-	rec = fixture_wait_record(f, 1025);
-	assert_string_equal(rec->detail, "gate lost 3 records");
-	assert_true(clock_mono_ms() - before >= AUDIT_GAP_MS - 100);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(hands_over_the_connection),
-		TEST(says_that_the_dialler_is_away_from_the_loop),
-		TEST(gives_up_after_the_time_out),
-		TEST(closes_what_comes_after_a_cancel),
-		cmocka_unit_test(drops_a_dialler_that_breaks_the_protocol),
 		TEST(keeps_a_lease_that_serves_any_request),
 		TEST(asks_anew_for_each_request_otherwise),
 		TEST(shares_a_lease_among_those_that_use_it),
@@ -628,9 +389,6 @@ main(void)
 		TEST(keeps_no_lease_that_was_rejected),
 		TEST(gives_up_on_a_silent_broker),
 		TEST(lends_a_lease_until_the_callee_returns),
-		TEST(keeps_records_for_a_recorder_that_is_slow),
-		TEST(takes_records_over_to_the_next_recorder),
-		TEST(tells_how_many_records_were_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
