@@ -1,17 +1,14 @@
 """How microVMs end: killed at each stage, by their limits, by their guests."""
 import contextlib
-import fcntl
 import json
 import os
-import pty
 import select
 import signal
-import struct
 import subprocess
-import termios
 import time
 
 from harness.claims import claim, contains, equal, lacks, until
+from harness.terminal import Terminal
 from harness.vm import BOOT_S, VmWorld
 
 _world = {}
@@ -566,46 +563,10 @@ def _():
     run.communicate()
 
 
-class Terminal:
-    """`tapward exec --tty` under a terminal of 30 rows and 100 columns."""
-
-    def __init__(self, w, name, *argv):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            self.fd = 0
-            self.resize(30, 100)
-            os.execve(f"{w.tree}/bin/tapward",
-                      ["tapward", "--socket", w.socket, "exec", "--tty", name,
-                       "--", *argv], w.env)
-        self.text = b""
-
-    def resize(self, rows, cols):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", rows, cols, 0, 0))
-
-    def until(self, what, seconds=30):
-        end = time.monotonic() + seconds
-        while what not in self.text:
-            left = end - time.monotonic()
-            assert left > 0 and select.select([self.fd], [], [], left)[0], \
-                f"no {what} in {self.text}"
-            self.text += os.read(self.fd, 4096)
-        self.text = self.text.split(what, 1)[1]
-
-    def status(self):
-        try:
-            while os.read(self.fd, 4096):
-                pass
-        except OSError:
-            pass
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
 @claim("exec --tty: size, its changes, Ctrl-C and the exit code go through")
 def _():
     w, name = machine()
-    t = Terminal(w, name, "bash", "--norc", "-c",
+    t = Terminal(w, 30, 100, "exec", "--tty", name, "--", "bash", "--norc", "-c",
                  "stty size; trap 'stty size' WINCH; trap 'echo caught' INT; "
                  "test -t 0 && test -t 2 && echo ready; while :; do read -t 0.2 "
                  "-r x && exit $x; done")
