@@ -29,7 +29,7 @@ enum message_type {
 	MSG_GATE_POLICY = 20, /* fds: policy, [ceiling] */
 	MSG_GATE_POLICY_ACK = 21,
 	MSG_GATE_PEER = 22,  /* fds: one channel; replaces a broken one */
-	MSG_GATE_ROOTS = 24, /* fds: CA bundle */
+	MSG_GATE_ROOTS = 24, /* fds: the index of roots */
 	MSG_GATE_STATUS = 26,
 	MSG_GATE_STATUS_ANSWER = 27,
 	MSG_GATE_STOP = 29, /* no body: it records what is open, and ends */
@@ -56,7 +56,8 @@ enum message_type {
 	MSG_BROKER_ATTACH = 68,     /* fds: gate, recorder, policy, [ceiling] */
 	MSG_BROKER_POLICY = 70,     /* fds: policy, [ceiling] */
 	MSG_BROKER_DETACH = 72,
-	MSG_BROKER_UPSTREAM = 74, /* fds: CA bundle, as above */
+	MSG_BROKER_UPSTREAM = 74, /* fds: [the password of the proxy] */
+	MSG_BROKER_ROOTS = 75,    /* fds: the index of roots; no body */
 	MSG_BROKER_RUN = 78,      /* broker -> supervisor; fds: stdin, stdout */
 	MSG_BROKER_RAN = 79,      /* (message_helper.h) */
 	MSG_BROKER_JOURNAL = 76,  /* fds: its two files, O_RDWR; no body */
@@ -111,6 +112,7 @@ enum message_type {
 	MSG_CA_MADE = 161,    /* fds: key and certificate; certificate */
 	MSG_ROOTS_MAKE = 162, /* fds: the host's CA bundle, PEM */
 	MSG_ROOTS_MADE = 163, /* fds: [the index, sealed] */
+	MSG_ROOTS_SET = 164,  /* fds: the file of one [ca NAME], PEM */
 
 	/* supervisor -> tapward-vm (message_vm.h) */
 	MSG_VM_SESSION = 176, /* fds: a stream socket */

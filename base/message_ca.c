@@ -27,6 +27,52 @@ message_ca_make_decode(struct rd *r, struct message_ca_make *ret)
 }
 
 void
+message_ca_set_encode(struct wr *w, const struct message_ca_set *m)
+{
+	wr_str16(w, m->name);
+	wr_str16(w, m->at);
+	wr_str16(w, m->file);
+	field_bool_write(w, m->is_only);
+	wr_u16(w, (uint16_t)m->host_count);
+	for (unsigned int i = 0; i < m->host_count; i++)
+		wr_str16(w, m->hosts[i]);
+}
+
+int
+message_ca_set_decode(struct rd *r, struct message_ca_set *ret)
+{
+	*ret = (struct message_ca_set){ .host_count = 0 };
+	field_printable(r, ret->name, sizeof(ret->name));
+	field_printable(r, ret->at, sizeof(ret->at));
+	field_printable(r, ret->file, sizeof(ret->file));
+	ret->is_only = field_bool(r);
+	ret->host_count = field_count(r, CA_SET_HOSTS_MAX);
+	for (unsigned int i = 0; i < ret->host_count && rd_ok(r); i++) {
+		field_printable(r, ret->hosts[i], sizeof(ret->hosts[i]));
+		if (ret->hosts[i][0] == '\0')
+			rd_fail(r);
+	}
+	if (ret->name[0] == '\0' || ret->host_count == 0)
+		rd_fail(r);
+	return field_result(r);
+}
+
+void
+message_ca_roots_encode(struct wr *w, const struct message_ca_roots *m)
+{
+	wr_u32(w, m->set_count);
+}
+
+int
+message_ca_roots_decode(struct rd *r, struct message_ca_roots *ret)
+{
+	ret->set_count = rd_u32(r);
+	if (ret->set_count > CA_SETS_MAX)
+		rd_fail(r);
+	return field_result(r);
+}
+
+void
 message_ca_result_encode(struct wr *w, const struct message_ca_result *m)
 {
 	field_bool_write(w, m->ok);

@@ -36,6 +36,7 @@ static const struct {
 	{ "log rotation", doctor_rotation },
 	{ "disk space", doctor_space },
 	{ "CA store", doctor_roots },
+	{ "private CAs", doctor_private_cas },
 	{ "clock", doctor_clock },
 	{ "tun", doctor_tun },
 	{ "kernel", doctor_kernel },

@@ -15,6 +15,7 @@
 #include "cli/policy_file.h"
 #include "conf/check.h"
 #include "conf/explain.h"
+#include "conf/hostconf.h"
 #include "conf/policy.h"
 
 static int
@@ -70,8 +71,21 @@ cmd_check(const struct cli *cli, int argc, char **argv)
 	return worst;
 }
 
+/* What the host's configuration adds. */
 static void
-print_explanation_json(const struct explanation *e)
+print_host_json(struct json *j, const struct hostconf_ca *ca)
+{
+	json_open_object(j, "ca");
+	json_str(j, "name", ca->set.name);
+	json_str(j, "at", ca->set.at);
+	json_str(j, "file", ca->set.file);
+	json_bool(j, "only", ca->set.is_only);
+	json_close_object(j);
+}
+
+static void
+print_explanation_json(const struct explanation *e,
+    const struct hostconf_ca *ca)
 {
 	char text[EXPLAIN_TEXT_MAX_BYTES];
 	struct wr w = wr_init(text, sizeof(text));
@@ -97,19 +111,28 @@ print_explanation_json(const struct explanation *e)
 		    e->address & 0xff);
 		json_str(&j, "address", at);
 	}
+	if (ca != NULL)
+		print_host_json(&j, ca);
 	json_str(&j, "hint", e->hint);
 	json_close_object(&j);
 	(void)printf("%.*s\n", (int)w.len, text);
 }
 
 static void
-print_explanation(const struct explanation *e)
+print_explanation(const struct explanation *e, const struct hostconf_ca *ca)
 {
 	char text[EXPLAIN_TEXT_MAX_BYTES];
 	struct wr w = wr_init(text, sizeof(text));
 
 	explain_write(&w, e);
 	(void)printf("%.*s", (int)w.len, text);
+	if (ca != NULL)
+		(void)printf("note:    its certificate is to be signed by a CA "
+			     "of "
+			     "%s%s, which [ca %s] names (%s)\n",
+		    ca->set.file,
+		    ca->set.is_only ? " alone" : " or a public one",
+		    ca->set.name, ca->set.at);
 }
 
 struct explain_options {
@@ -118,6 +141,7 @@ struct explain_options {
 	const char *method;
 	const char *push; /* a reference; then the target is a repository */
 	enum git_operation operation;
+	const char *config; /* the host's, or NULL */
 	bool json;
 };
 
@@ -143,6 +167,34 @@ ask(const struct explain_options *o, const struct policy_pair *pair,
 	    : explain(pair, target, o->method, ret, err);
 }
 
+/* 0, or -EINVAL and err: the configuration that was named cannot be read. */
+static int
+read_host(const char *path, struct hostconf **ret, struct err *err)
+{
+	struct policy_file file;
+	int rc;
+
+	*ret = NULL;
+	if (path == NULL)
+		return 0;
+	rc = policy_file_read(path, HOSTCONF_TEXT_MAX_BYTES, &file, err);
+	if (rc != 0)
+		return rc;
+	rc = hostconf_parse(path,
+	    (struct span){ (const uint8_t *)file.text, file.len }, ret, err);
+	policy_file_done(&file);
+	return rc;
+}
+
+/* Who has to sign for it; NULL without an answer, or for the public ones. */
+static const struct hostconf_ca *
+ca_of(const struct hostconf *host, const struct explanation *e)
+{
+	return host == NULL || e->scheme != SCHEME_HTTPS || !e->is_inside_seen
+	    ? NULL
+	    : hostconf_ca_for(host, e->host);
+}
+
 /* 1 would mean "deny": what cannot be judged is CLI_USAGE. */
 static int
 explain_url(const struct explain_options *o, const char *url)
@@ -150,6 +202,7 @@ explain_url(const struct explain_options *o, const char *url)
 	struct loaded *policy = loaded_read(o->policy, false);
 	struct loaded *ceiling =
 	    o->ceiling == NULL ? NULL : loaded_read(o->ceiling, true);
+	struct hostconf *host = NULL;
 	struct explanation e;
 	struct err err = { "" };
 	int rc = CLI_USAGE;
@@ -158,14 +211,16 @@ explain_url(const struct explain_options *o, const char *url)
 		struct policy_pair pair = { policy->policy,
 			ceiling == NULL ? NULL : ceiling->policy };
 
-		if (ask(o, &pair, url, &e, &err) != 0) {
+		if (read_host(o->config, &host, &err) != 0 ||
+		    ask(o, &pair, url, &e, &err) != 0) {
 			rc = cli_fail(&err, CLI_USAGE);
 		} else {
-			(o->json ? print_explanation_json : print_explanation)(
-			    &e);
+			(o->json ? print_explanation_json
+				 : print_explanation)(&e, ca_of(host, &e));
 			rc = explain_status(&e);
 		}
 	}
+	hostconf_free(host);
 	loaded_free(ceiling);
 	loaded_free(policy);
 	return rc;
@@ -177,6 +232,7 @@ cmd_explain(const struct cli *cli, int argc, char **argv)
 	static const struct option options[] = {
 		{ "policy", required_argument, NULL, 'p' },
 		{ "ceiling", required_argument, NULL, 'c' },
+		{ "config", required_argument, NULL, 'C' },
 		{ "method", required_argument, NULL, 'm' },
 		{ "push", required_argument, NULL, 'P' },
 		{ "operation", required_argument, NULL, 'o' },
@@ -194,6 +250,9 @@ cmd_explain(const struct cli *cli, int argc, char **argv)
 			break;
 		case 'c':
 			o.ceiling = optarg;
+			break;
+		case 'C':
+			o.config = optarg;
 			break;
 		case 'm':
 			o.method = optarg;

@@ -67,6 +67,8 @@ void doctor_log(struct doctor *d);
 void doctor_space(struct doctor *d);
 void doctor_roots(struct doctor *d);
 void doctor_rotation(struct doctor *d);
+/* doctor_ca.c */
+void doctor_private_cas(struct doctor *d);
 /* doctor_host.c */
 void doctor_programs(struct doctor *d);
 void doctor_tun(struct doctor *d);

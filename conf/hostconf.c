@@ -43,8 +43,8 @@ hostconf_copy(char *buf, size_t size, struct span v)
 
 /* --- values of [daemon], [network], [upstream], [ceiling] ----------------- */
 
-static const char *
-take_path(char *buf, size_t size, struct span v)
+const char *
+hostconf_copy_path(char *buf, size_t size, struct span v)
 {
 	if (v.ptr[0] != '/')
 		return "write an absolute path";
@@ -61,25 +61,25 @@ take_path(char *buf, size_t size, struct span v)
 static const char *
 take_run_dir(struct hostconf_parse *p, struct span v)
 {
-	return take_path(p->c->run_dir, sizeof(p->c->run_dir), v);
+	return hostconf_copy_path(p->c->run_dir, sizeof(p->c->run_dir), v);
 }
 
 static const char *
 take_state_dir(struct hostconf_parse *p, struct span v)
 {
-	return take_path(p->c->state_dir, sizeof(p->c->state_dir), v);
+	return hostconf_copy_path(p->c->state_dir, sizeof(p->c->state_dir), v);
 }
 
 static const char *
 take_log_dir(struct hostconf_parse *p, struct span v)
 {
-	return take_path(p->c->log_dir, sizeof(p->c->log_dir), v);
+	return hostconf_copy_path(p->c->log_dir, sizeof(p->c->log_dir), v);
 }
 
 static const char *
 take_ca_file(struct hostconf_parse *p, struct span v)
 {
-	return take_path(p->c->ca_file, sizeof(p->c->ca_file), v);
+	return hostconf_copy_path(p->c->ca_file, sizeof(p->c->ca_file), v);
 }
 
 static const char *
@@ -143,7 +143,8 @@ take_ceiling(struct hostconf_parse *p, struct span v)
 		return NULL;
 	if (v.ptr[0] != '/')
 		return "write an absolute path, or `none` to go without";
-	return take_path(p->c->ceiling_file, sizeof(p->c->ceiling_file), v);
+	return hostconf_copy_path(p->c->ceiling_file,
+	    sizeof(p->c->ceiling_file), v);
 }
 
 static const char *
@@ -181,6 +182,8 @@ static const struct section_row sections[HOSTCONF_SECTIONS] = {
 	    false, true },
 	[HOSTCONF_ADDRESS] = { "address", hostconf_open_address,
 	    hostconf_finish_address, true, true },
+	[HOSTCONF_CA] = { "ca", hostconf_open_ca, hostconf_finish_ca, true,
+	    true },
 	[HOSTCONF_CEILING] = { "ceiling", NULL, NULL, false, true },
 	[HOSTCONF_CREDENTIAL] = { "credential", hostconf_open_credential,
 	    hostconf_finish_credential, true, true },
@@ -211,6 +214,9 @@ static const struct key_row keys[] = {
 	{ "no-proxy", HOSTCONF_UPSTREAM, true, hostconf_take_no_proxy },
 	{ "host", HOSTCONF_ADDRESS, true, hostconf_take_ahost },
 	{ "range", HOSTCONF_ADDRESS, true, hostconf_take_range },
+	{ "host", HOSTCONF_CA, true, hostconf_take_ca_host },
+	{ "file", HOSTCONF_CA, false, hostconf_take_ca_set_file },
+	{ "only", HOSTCONF_CA, false, hostconf_take_only },
 	{ "policy", HOSTCONF_CEILING, false, take_ceiling },
 	{ "hook", HOSTCONF_ASK, false, hostconf_take_hook },
 	{ "run-as", HOSTCONF_ASK, false, hostconf_take_hook_user },
@@ -460,6 +466,7 @@ hostconf_parse(const char *file, struct span text, struct hostconf **ret,
 		.err = err,
 		.c = c,
 		.addresses = VEC_OF(struct hostconf_address),
+		.cas = VEC_OF(struct hostconf_ca),
 		.credentials = VEC_OF(struct hostconf_credential) };
 	int rc;
 
@@ -471,6 +478,8 @@ hostconf_parse(const char *file, struct span text, struct hostconf **ret,
 	    : read_all(&p, text);
 	c->addresses = p.addresses.ptr;
 	c->address_count = p.addresses.count;
+	c->cas = p.cas.ptr;
+	c->ca_count = p.cas.count;
 	c->credentials = p.credentials.ptr;
 	c->credential_count = p.credentials.count;
 	if (rc != 0) {
@@ -489,6 +498,7 @@ hostconf_free(struct hostconf *c)
 	for (size_t i = 0; i < c->credential_count; i++)
 		free(c->credentials[i].def);
 	free(c->credentials);
+	free(c->cas);
 	free(c->addresses);
 	free(c);
 }

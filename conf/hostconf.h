@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/message_broker.h"
+#include "base/message_ca.h"
 #include "base/message_dialler.h"
 #include "base/message_gate.h"
 #include "base/process.h"
@@ -49,6 +50,12 @@ struct hostconf_address {
 	struct message_exception exception;
 };
 
+/* One [ca NAME]. */
+struct hostconf_ca {
+	struct message_ca_set set;
+	unsigned int line, file_line;
+};
+
 struct hostconf {
 	/* [daemon] */
 	char run_dir[HOSTCONF_RUN_DIR_SIZE];
@@ -77,6 +84,9 @@ struct hostconf {
 	/* [address NAME] */
 	struct hostconf_address *addresses;
 	size_t address_count;
+	/* [ca NAME] */
+	struct hostconf_ca *cas;
+	size_t ca_count;
 	/* [ceiling]: false when `policy = none` was written out */
 	bool has_ceiling;
 	char ceiling_file[HOSTCONF_PATH_SIZE];
@@ -102,6 +112,12 @@ struct hostconf {
 int hostconf_parse(const char *file, struct span text, struct hostconf **ret,
     struct err *err);
 void hostconf_free(struct hostconf *c); /* NULL is fine */
+/*
+ * The section that says by which roots host (canonical) is verified, as
+ * proxy/roots.h chooses it; NULL: the public ones. Looks at all, for people.
+ */
+const struct hostconf_ca *hostconf_ca_for(const struct hostconf *c,
+    const char *host);
 
 /* The limits in the shapes of those who hold them. */
 struct message_gate_limits hostconf_gate_limits(const struct hostconf *c);

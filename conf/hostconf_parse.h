@@ -1,7 +1,8 @@
 /*
  * Between the files of the host configuration's parser: hostconf.c knows
  * sections and keys, hostconf_credential.c those of [credential NAME],
- * hostconf_network.c addresses, hostconf_upstream.c the way to origins.
+ * hostconf_network.c addresses, hostconf_upstream.c the way to origins,
+ * hostconf_ca.c who signs for them.
  */
 #ifndef TAPWARD_CONF_HOSTCONF_PARSE_H
 #define TAPWARD_CONF_HOSTCONF_PARSE_H
@@ -16,6 +17,7 @@ enum hostconf_section {
 	HOSTCONF_NETWORK,
 	HOSTCONF_UPSTREAM,
 	HOSTCONF_ADDRESS,
+	HOSTCONF_CA,
 	HOSTCONF_CEILING,
 	HOSTCONF_CREDENTIAL,
 	HOSTCONF_LIMITS,
@@ -30,6 +32,7 @@ struct hostconf_parse {
 	struct err *err;
 	struct hostconf *c;
 	struct vec addresses;   /* struct hostconf_address */
+	struct vec cas;         /* struct hostconf_ca */
 	struct vec credentials; /* struct hostconf_credential */
 	enum hostconf_section section;
 	unsigned int line; /* of the section's heading */
@@ -59,6 +62,12 @@ hostconf_take hostconf_take_hook, hostconf_take_hook_user,
     hostconf_take_hook_timeout;
 int hostconf_finish_ask(struct hostconf_parse *p);
 
+/* hostconf_ca.c */
+hostconf_take hostconf_take_ca_host, hostconf_take_ca_set_file,
+    hostconf_take_only;
+int hostconf_open_ca(struct hostconf_parse *p, const char *name);
+int hostconf_finish_ca(struct hostconf_parse *p);
+
 /* hostconf_network.c */
 hostconf_take hostconf_take_guest, hostconf_take_gateway, hostconf_take_ahost,
     hostconf_take_range, hostconf_take_metrics;
@@ -79,6 +88,8 @@ hostconf_take hostconf_take_resolver, hostconf_take_proxy,
     hostconf_take_no_proxy;
 int hostconf_finish_upstream(struct hostconf_parse *p);
 
+/* An absolute path without `..`; NULL, or what is wrong with it. */
+const char *hostconf_copy_path(char *buf, size_t size, struct span v);
 /* Copies v with its NUL; false when it does not fit size bytes. */
 bool hostconf_copy(char *buf, size_t size, struct span v);
 

@@ -354,17 +354,30 @@ on_upstream(struct chan *c, struct chan_msg *msg, void *arg)
 	    m == NULL ? -ENOMEM : message_dialler_config_decode(&msg->body, m);
 
 	(void)c;
-	if (rc == 0 && msg->fd_count != (m->proxy.has_password ? 2 : 1))
+	if (rc == 0 && msg->fd_count != (m->proxy.has_password ? 1 : 0))
 		rc = -EPROTO;
 	if (rc != 0) {
 		free(m);
 		return rc;
 	}
-	rc = fetcher_configure(b->fetcher, m, msg->fds[0],
-	    msg->fd_count == 2 ? msg->fds[1] : -1);
+	rc = fetcher_configure(b->fetcher, m,
+	    msg->fd_count == 1 ? msg->fds[0] : -1);
 	/* Without it no value is minted, which whoever asks is told. */
 	if (rc != 0)
 		log_err(AREA, "upstream: %s", strerror(-rc));
+	return 0;
+}
+
+static int
+on_roots(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct broker *b = arg;
+	const int rc = fetcher_set_roots(b->fetcher, msg->fds[0]);
+
+	(void)c;
+	if (rc != 0)
+		log_err(AREA, "roots refused, those before stay: %s",
+		    strerror(-rc));
 	return 0;
 }
 
@@ -401,7 +414,8 @@ const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
 	{ MSG_BROKER_RAN, MESSAGE_SMALL_BYTES, 0, 0, helper_on_ran },
 	{ MSG_BROKER_JOURNAL, MESSAGE_SMALL_BYTES, JOURNAL_FILES, JOURNAL_FILES,
 	    on_journal },
-	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 1, 2, on_upstream },
+	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 0, 1, on_upstream },
+	{ MSG_BROKER_ROOTS, MESSAGE_SMALL_BYTES, 1, 1, on_roots },
 	{ MSG_BROKER_CREDENTIAL, MESSAGE_LARGE_BYTES, 0,
 	    BROKER_CREDENTIAL_FDS_MAX, on_credential },
 	{ MSG_BROKER_CONFIGURED, MESSAGE_SMALL_BYTES, 0, 0, on_configured },

@@ -64,7 +64,7 @@ void broker_meet(struct broker *b, struct chan *supervisor);
 void broker_leave(struct broker *b);
 bool broker_has_left(const struct broker *b);
 
-#define BROKER_RULE_COUNT 9
+#define BROKER_RULE_COUNT 10
 extern const struct chan_rule broker_rules[BROKER_RULE_COUNT];
 
 #endif

@@ -17,7 +17,6 @@
 
 #define AREA "fetch"
 #define CONNECT_TIMEOUT_MS 4000
-#define CA_MAX_BYTES (4u << 20)
 
 static void
 fetch_free(struct fetch *t)
@@ -147,8 +146,6 @@ static CURLcode
 set_options(struct fetch *t, bool is_https)
 {
 	CURL *e = t->easy;
-	const struct fetcher *f = t->fetcher;
-	struct curl_blob ca = { f->ca, f->ca_len, CURL_BLOB_NOCOPY };
 	CURLcode rc = CURLE_OK;
 
 	for (size_t i = 0;
@@ -163,8 +160,8 @@ set_options(struct fetch *t, bool is_https)
 		rc = curl_easy_setopt(e, CURLOPT_CAINFO, NULL);
 	if (rc == CURLE_OK)
 		rc = curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
-	if (rc == CURLE_OK)
-		rc = curl_easy_setopt(e, CURLOPT_CAINFO_BLOB, &ca);
+	if (rc == CURLE_OK && is_https)
+		rc = fetch_roots_set(t);
 	if (rc == CURLE_OK)
 		rc = curl_easy_setopt(e, CURLOPT_USERAGENT, "tapward");
 	if (rc == CURLE_OK)
@@ -376,29 +373,26 @@ fetcher_free(struct fetcher *f)
 	dialler_resolver_free(f->resolver);
 	secret_done(&f->proxy_password);
 	free(f->config);
-	free(f->ca);
+	fetch_roots_free(f);
 	free(f);
+}
+
+void
+fetch_end_all(struct fetcher *f)
+{
+	while (!LIST_EMPTY(&f->fetches))
+		finish(LIST_FIRST(&f->fetches), MINT_UNREACHABLE);
 }
 
 int
 fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
-    int ca_fd, int password_fd)
+    int password_fd)
 {
 	struct message_dialler_config *before = f->config;
-	char *ca = NULL;
-	size_t len = 0;
-	int rc = fd_read_all(ca_fd, CA_MAX_BYTES, &ca, &len);
+	int rc;
 
-	if (rc != 0) {
-		free(config);
-		return rc;
-	}
 	/* Those on their way borrow the one before. */
-	while (!LIST_EMPTY(&f->fetches))
-		finish(LIST_FIRST(&f->fetches), MINT_UNREACHABLE);
-	free(f->ca);
-	f->ca = ca;
-	f->ca_len = len;
+	fetch_end_all(f);
 	f->config = config;
 	rc = dialler_resolver_configure(f->resolver, config);
 	free(before);

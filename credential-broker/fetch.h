@@ -1,6 +1,6 @@
 /*
  * One strict HTTPS question to an issuer: TLS 1.2 or later against the host's
- * CA bundle, names by the host's resolvers, no redirect followed, no proxy but
+ * roots, names by the host's resolvers, no redirect followed, no proxy but
  * the host's, no cookie, no file or variable read, an answer of a bounded size
  * and of the type that was asked for, all within a time. What is sent and what
  * comes is in memory that is wiped.
@@ -58,13 +58,18 @@ int fetcher_new(struct event_base *base, struct fetcher **ret);
 /* Flights are forgotten, not told. NULL is fine. */
 void fetcher_free(struct fetcher *f);
 /*
- * Takes config (heap) and reads the CA bundle and the proxy's password (-1:
- * none), both borrowed; whoever waits for an
- * answer is told that there is none. Before the first time every question
- * fails. 0 or -errno.
+ * Takes config (heap) and reads the proxy's password (-1: none), which is
+ * borrowed; whoever waits for an answer is told that there is none. Before the
+ * first time every question fails. 0 or -errno.
  */
 int fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
-    int ca_fd, int password_fd);
+    int password_fd);
+/*
+ * The index of roots (proxy/roots.h), borrowed. Whoever waits is told as above,
+ * and no connection that others vouched for is used again. Before the first
+ * time every question by TLS fails. 0 or -errno: those before stay.
+ */
+int fetcher_set_roots(struct fetcher *f, int fd);
 
 /*
  * NULL, and *ret_fault, when it cannot begin; else done is called later, from

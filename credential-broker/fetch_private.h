@@ -1,5 +1,5 @@
 /*
- * Between fetch.c, which makes questions and reads answers, and fetch_loop.c,
+ * Between fetch.c, which makes questions, fetch_answer.c, and fetch_loop.c,
  * which drives libcurl on the event loop and keeps the circuits.
  */
 #ifndef TAPWARD_CREDENTIAL_BROKER_FETCH_PRIVATE_H
@@ -10,6 +10,7 @@
 
 #include "credential-broker/fetch.h"
 #include "proxy/dialler_resolve.h"
+#include "proxy/roots.h"
 
 /* Issuers known at once: as many as there can be credentials, and some. */
 #define CIRCUITS_MAX 512
@@ -29,8 +30,12 @@ struct fetcher {
 	struct event *timer;
 	struct dialler_resolver *resolver;
 	struct message_dialler_config *config;
-	char *ca; /* PEM */
-	size_t ca_len;
+	struct roots *roots; /* NULL: none yet */
+	/* PEM of each set of them, written when first asked for. */
+	struct {
+		char *text;
+		size_t len;
+	} pem[ROOTS_SETS_MAX];
 	struct secret proxy_password; /* with a NUL; empty: there is none */
 	unsigned int circuit_count;
 	struct circuit circuits[CIRCUITS_MAX];
@@ -92,6 +97,11 @@ bool fetch_has_wanted_type(const struct fetch *t);
 enum mint_fault fetch_fault_of_code(const struct fetch *t, CURLcode code);
 enum mint_fault fetch_fault_of_status(const struct fetch *t, long status);
 
+/* fetch_roots.c */
+/* Tells t->easy by which roots its host is verified. */
+CURLcode fetch_roots_set(struct fetch *t);
+void fetch_roots_free(struct fetcher *f);
+
 /* fetch_proxy.c */
 /*
  * Takes the password of f->config's proxy over; fd may be -1. 0 or -errno:
@@ -106,7 +116,9 @@ CURLcode fetch_proxy_set(struct fetch *t);
 /* An address, in brackets or not. */
 bool fetch_is_literal(const char *host, struct address *ret);
 
-/* fetch.c: libcurl is through with it. */
+/* fetch.c: all that are on their way are told that there is no answer. */
+void fetch_end_all(struct fetcher *f);
+/* libcurl is through with it. */
 void fetch_finished(struct fetch *t, CURLcode code);
 
 #endif

@@ -33,6 +33,42 @@ config_free(struct config *c)
 	free(c);
 }
 
+/* Who else may read or write it is looked at by the broker, which says so. */
+static int
+open_file(const char *path, int *ret_fd)
+{
+	AUTO_CLOSE int fd =
+	    open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd == -1 || fstat(fd, &st) == -1)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+/* What is missing or no file is told before anything changes. */
+static int
+check_cas(const char *path, const struct hostconf *h, struct err *err)
+{
+	for (size_t i = 0; i < h->ca_count; i++) {
+		const struct hostconf_ca *a = &h->cas[i];
+		AUTO_CLOSE int fd = -1;
+		int rc = open_file(a->set.file, &fd);
+
+		if (rc != 0)
+			return err_at(err, path, a->file_line,
+			    "[ca %s] file = %s: %s; write the CA's "
+			    "certificate into it, as PEM",
+			    a->set.name, a->set.file,
+			    rc == -EINVAL ? "not a regular file"
+					  : strerror(-rc));
+	}
+	return 0;
+}
+
 /* The file decides what every guest may do: only root may write it. */
 static int
 check_owner(const char *path, int fd, struct err *err)
@@ -189,6 +225,8 @@ config_load(const char *path, struct config **ret, struct err *err)
 	rc = read_host(path, &c->host, err);
 	assert(rc != 0 || c->host != NULL);
 	if (rc == 0)
+		rc = check_cas(path, c->host, err);
+	if (rc == 0)
 		rc = find_group(c, path, err);
 	if (rc == 0)
 		rc = make_plan(c, err);
@@ -273,22 +311,6 @@ config_listen_metrics(const struct config *c, int *ret_fd)
 	    bind(fd, (const struct sockaddr *)&ss, len) == -1 ||
 	    listen(fd, SOMAXCONN) == -1)
 		return -errno;
-	*ret_fd = steal_fd(&fd);
-	return 0;
-}
-
-/* Who else may read or write it is looked at by the broker, which says so. */
-static int
-open_file(const char *path, int *ret_fd)
-{
-	AUTO_CLOSE int fd =
-	    open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	if (fd == -1 || fstat(fd, &st) == -1)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }

@@ -35,6 +35,7 @@ struct host_watch {
 	struct event *settle_event;
 	struct event *files_event;
 	struct stat resolv, bundle;
+	struct stat cas[CA_SETS_MAX];
 };
 
 unsigned int
@@ -139,14 +140,24 @@ has_changed(const char *path, struct stat *seen)
 	return changed;
 }
 
+/* All are looked at, so that each change is seen once. */
+static bool
+have_roots_changed(struct host_watch *h)
+{
+	const struct hostconf *host = h->sv->config->host;
+	bool changed = has_changed(host->ca_file, &h->bundle);
+
+	for (size_t i = 0; i < host->ca_count; i++)
+		changed |= has_changed(host->cas[i].set.file, &h->cas[i]);
+	return changed;
+}
+
 static void
 on_new_roots(void *arg, int rc, const struct answer *a)
 {
-	const struct supervisor *sv = arg;
-
+	(void)arg;
 	if (rc != 0)
-		log_err("roots", "%s: %s; the ones before stay",
-		    sv->config->host->ca_file, a->text);
+		log_err("roots", "%s; the ones before stay", a->text);
 }
 
 static void
@@ -163,14 +174,13 @@ on_files(evutil_socket_t fd, short what, void *arg)
 		link_dialler_configure(sv);
 		link_broker_upstream(sv);
 	}
-	if (!has_changed(sv->config->host->ca_file, &h->bundle))
+	if (!have_roots_changed(h))
 		return;
-	link_broker_upstream(sv);
 	rc = link_ca_roots(sv, on_new_roots, sv);
 	if (rc != 0) {
 		log_warn("roots", "%s: %s; the ones before stay",
 		    sv->config->host->ca_file, strerror(-rc));
-		/* Looked at again: the file may be on its way. */
+		/* Looked at again: a file may be on its way. */
 		h->bundle = (struct stat){ 0 };
 	}
 }
@@ -207,7 +217,7 @@ host_watch_start(struct supervisor *sv)
 	h->sv = sv;
 	h->fd = -1;
 	(void)has_changed(RESOLV_CONF, &h->resolv);
-	(void)has_changed(sv->config->host->ca_file, &h->bundle);
+	(void)have_roots_changed(h);
 	rc = open_netlink(&h->fd);
 	if (rc != 0)
 		return rc;

@@ -217,21 +217,32 @@ link_broker_upstream(struct supervisor *sv)
 {
 	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
 	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
-	AUTO_CLOSE int ca =
-	    open(sv->config->host->ca_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
-	int rc = ca == -1 ? -errno : -ENOMEM;
+	int rc = -ENOMEM;
 
-	if (m != NULL && buf != NULL && ca != -1) {
-		int fds[2] = { ca, link_dialler_message(sv, m) };
+	if (m != NULL && buf != NULL) {
+		int password = link_dialler_message(sv, m);
 
 		message_dialler_config_encode(&w, m);
-		rc = service_tell(broker_of(sv), MSG_BROKER_UPSTREAM, &w, fds,
-		    fds[1] == -1 ? 1 : 2);
-		fd_close(&fds[1]);
+		rc = service_tell(broker_of(sv), MSG_BROKER_UPSTREAM, &w,
+		    &password, password == -1 ? 0 : 1);
+		fd_close(&password);
 	}
 	if (rc != 0 && rc != -EAGAIN)
 		log_err("broker", "upstream: %s", strerror(-rc));
+}
+
+void
+link_broker_roots(struct supervisor *sv)
+{
+	int rc;
+
+	if (sv->roots_fd == -1)
+		return;
+	rc = service_tell(broker_of(sv), MSG_BROKER_ROOTS, NULL, &sv->roots_fd,
+	    1);
+	if (rc != 0 && rc != -EAGAIN)
+		log_err("broker", "roots: %s", strerror(-rc));
 }
 
 void
@@ -304,6 +315,7 @@ on_up(struct service *s)
 {
 	send_journal(s->sv);
 	link_broker_upstream(s->sv);
+	link_broker_roots(s->sv);
 	link_broker_configure(s->sv);
 	jobs_on_service_up(s, WIRES_BROKER);
 }

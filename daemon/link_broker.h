@@ -24,7 +24,9 @@ void link_broker_detach(const struct sandbox *s);
  * opened is left out and told. The broker takes them over whole or not at all.
  */
 void link_broker_configure(struct supervisor *sv);
-/* By which nameservers and roots it finds and knows its issuers. */
+/* By which nameservers and proxy it finds its issuers. */
 void link_broker_upstream(struct supervisor *sv);
+/* By which roots it knows them, once there are some. */
+void link_broker_roots(struct supervisor *sv);
 
 #endif

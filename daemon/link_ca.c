@@ -14,6 +14,7 @@
 #include "base/message_ca.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
+#include "daemon/link_broker.h"
 #include "daemon/supervisor.h"
 
 /* Longer than any sandbox: a CA that ends under a guest breaks it. */
@@ -159,10 +160,11 @@ struct roots_ask {
 };
 
 static void
-tell_gates(struct supervisor *sv)
+tell_all(struct supervisor *sv)
 {
 	struct sandbox *s;
 
+	link_broker_roots(sv);
 	LIST_FOREACH(s, &sv->sandboxes, entry)
 	if (sandbox_has_gate(s))
 		(void)gate_send(s->gate, MSG_GATE_ROOTS, NULL, &sv->roots_fd,
@@ -181,17 +183,50 @@ on_roots(void *arg, int rc, const struct answer *a)
 		fd_close(&sv->roots_fd);
 		sv->roots_fd = steal_fd(&a->fds[0]);
 		sv->roots_count = a->count;
-		log_info("roots", "file=%s count=%u", sv->config->host->ca_file,
-		    a->count);
-		tell_gates(sv);
+		log_info("roots", "file=%s count=%u private=%zu",
+		    sv->config->host->ca_file, a->count,
+		    sv->config->host->ca_count);
+		tell_all(sv);
 	}
 	ask->done(ask->arg, rc, a);
 	free(ask);
 }
 
+/* 0 or -errno. */
+static int
+send_set(struct supervisor *sv, const struct message_ca_set *set, uint8_t *buf)
+{
+	AUTO_CLOSE int fd =
+	    open(set->file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct wr w = wr_init(buf, MESSAGE_LARGE_BYTES);
+
+	message_ca_set_encode(&w, set);
+	/* Without a descriptor, too: the answer then says which is missing. */
+	return service_tell(ca_of(sv), MSG_ROOTS_SET, &w, &fd,
+	    fd == -1 ? 0 : 1);
+}
+
+/* All that goes before the question. 0 or -errno. */
+static int
+send_sets(struct supervisor *sv)
+{
+	const struct hostconf *h = sv->config->host;
+	AUTO_FREE uint8_t *buf = malloc(MESSAGE_LARGE_BYTES);
+	int rc = buf == NULL ? -ENOMEM : 0;
+
+	for (size_t i = 0; rc == 0 && i < h->ca_count; i++)
+		rc = send_set(sv, &h->cas[i].set, buf);
+	return rc;
+}
+
 int
 link_ca_roots(struct supervisor *sv, ask_done *done, void *arg)
 {
+	const struct message_ca_roots m = {
+		.set_count = (uint32_t)sv->config->host->ca_count,
+	};
+	uint8_t body[16];
+	struct wr w = wr_init(body, sizeof(body));
 	AUTO_CLOSE int fd =
 	    open(sv->config->host->ca_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct roots_ask *ask;
@@ -203,8 +238,11 @@ link_ca_roots(struct supervisor *sv, ask_done *done, void *arg)
 	if (ask == NULL)
 		return -ENOMEM;
 	*ask = (struct roots_ask){ sv, done, arg };
-	rc = service_ask(ca_of(sv), MSG_ROOTS_MAKE, NULL, &fd, 1,
-	    (struct asker){ on_roots, ask });
+	message_ca_roots_encode(&w, &m);
+	rc = send_sets(sv);
+	if (rc == 0)
+		rc = service_ask(ca_of(sv), MSG_ROOTS_MAKE, &w, &fd, 1,
+		    (struct asker){ on_roots, ask });
 	if (rc != 0)
 		free(ask);
 	return rc;

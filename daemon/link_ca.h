@@ -25,7 +25,10 @@ void link_ca_remove(struct supervisor *sv, const char *id);
 /* Takes away what no sandbox in the list has. */
 void link_ca_sweep(struct supervisor *sv);
 
-/* Makes the index of `[upstream] ca-file`; done hears, sv->roots_fd is set. */
+/*
+ * Makes the index of `[upstream] ca-file` and all [ca NAME]; gates and broker
+ * are told, done hears, sv->roots_fd is set.
+ */
 int link_ca_roots(struct supervisor *sv, ask_done *done, void *arg);
 
 #endif

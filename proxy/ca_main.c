@@ -1,6 +1,7 @@
 /*
  * tapward-ca: makes each sandbox's CA and the index of roots, so that the
- * supervisor links no TLS library and reads no key. It keeps nothing.
+ * supervisor links no TLS library and reads no key. It keeps nothing but what
+ * belongs to an index that is being sent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,8 @@
 
 /* Debian's bundle is 220 KiB. */
 #define BUNDLE_MAX_BYTES (16u << 20)
+/* A company has one CA, or a few. */
+#define SET_MAX_BYTES (1u << 20)
 
 static int
 answer(struct chan *c, uint16_t type, uint32_t id,
@@ -83,16 +86,15 @@ on_ca_make(struct chan *c, struct chan_msg *msg, void *arg)
 
 /* Reads the bundle, whose descriptor may be shared: by offset. */
 static int
-read_bundle(int fd, uint8_t **ret, size_t *ret_len)
+read_bundle(int fd, size_t max, uint8_t **ret, size_t *ret_len)
 {
-	AUTO_FREE uint8_t *buf = malloc(BUNDLE_MAX_BYTES);
+	AUTO_FREE uint8_t *buf = malloc(max);
 	size_t len = 0;
 
 	if (buf == NULL)
 		return -ENOMEM;
-	while (len < BUNDLE_MAX_BYTES) {
-		ssize_t n =
-		    pread(fd, buf + len, BUNDLE_MAX_BYTES - len, (off_t)len);
+	while (len < max) {
+		ssize_t n = pread(fd, buf + len, max - len, (off_t)len);
 
 		if (n == -1 && errno == EINTR)
 			continue;
@@ -109,17 +111,67 @@ read_bundle(int fd, uint8_t **ret, size_t *ret_len)
 	return -EFBIG;
 }
 
-static int
-make_roots(int bundle_fd, uint32_t *ret_count, int *ret_fd)
+/* Private sets that have come, until they are made into an index. */
+struct pending {
+	uint32_t count;
+	struct message_ca_set sets[CA_SETS_MAX];
+	uint8_t *texts[CA_SETS_MAX];
+	size_t lens[CA_SETS_MAX];
+};
+
+static struct pending pending;
+
+static void
+forget_pending(struct pending *p)
 {
+	for (uint32_t i = 0; i < p->count; i++) {
+		free(p->texts[i]);
+		p->texts[i] = NULL;
+		p->lens[i] = 0;
+	}
+	p->count = 0;
+}
+
+static int
+on_roots_set(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct pending *p = &pending;
+	int rc;
+
+	(void)c;
+	(void)arg;
+	if (p->count == CA_SETS_MAX)
+		return -EPROTO;
+	rc = message_ca_set_decode(&msg->body, &p->sets[p->count]);
+	if (rc != 0)
+		return rc;
+	/* What cannot be read is told with the index. */
+	rc = msg->fd_count == 0 ? -ENOENT
+				: read_bundle(msg->fds[0], SET_MAX_BYTES,
+				      &p->texts[p->count], &p->lens[p->count]);
+	if (rc != 0)
+		log_err("ca", "%s: %s", p->sets[p->count].file, strerror(-rc));
+	p->count++;
+	return 0;
+}
+
+static int
+make_roots(const struct pending *p, int bundle_fd,
+    struct message_ca_result *ret, int *ret_fd)
+{
+	struct roots_source sources[CA_SETS_MAX];
 	AUTO_FREE uint8_t *pem = NULL;
 	AUTO_FREE uint8_t *image = NULL;
 	size_t pem_len = 0, image_len = 0;
-	int rc = read_bundle(bundle_fd, &pem, &pem_len);
+	int rc = read_bundle(bundle_fd, BUNDLE_MAX_BYTES, &pem, &pem_len);
 
+	for (uint32_t i = 0; i < p->count; i++)
+		sources[i] = (struct roots_source){ &p->sets[i],
+			{ p->texts[i], p->lens[i] } };
 	if (rc == 0)
-		rc = roots_build((struct span){ pem, pem_len }, &image,
-		    &image_len, ret_count);
+		rc = roots_build_sets((struct span){ pem, pem_len }, sources,
+		    p->count, &image, &image_len, &ret->count, ret->text,
+		    sizeof(ret->text));
 	if (rc == 0)
 		rc = fd_memfd_sealed("tapward-roots", image, image_len, ret_fd);
 	return rc;
@@ -128,18 +180,28 @@ make_roots(int bundle_fd, uint32_t *ret_count, int *ret_fd)
 static int
 on_roots_make(struct chan *c, struct chan_msg *msg, void *arg)
 {
-	struct message_ca_result ok = { .ok = true };
+	struct message_ca_result m = { .ok = true };
+	struct message_ca_roots asked;
 	int fd = -1;
-	int rc = make_roots(msg->fds[0], &ok.count, &fd);
+	int rc = message_ca_roots_decode(&msg->body, &asked);
 
 	(void)arg;
-	if (rc == -ENOENT)
-		return refuse(c, MSG_ROOTS_MADE, msg->id,
-		    "the CA bundle holds no certificate", rc);
 	if (rc != 0)
-		return refuse(c, MSG_ROOTS_MADE, msg->id,
-		    "reading the CA bundle", rc);
-	rc = answer(c, MSG_ROOTS_MADE, msg->id, &ok, &fd, 1);
+		return rc;
+	rc = asked.set_count != pending.count
+	    ? -EPROTO
+	    : make_roots(&pending, msg->fds[0], &m, &fd);
+	forget_pending(&pending);
+	m.ok = rc == 0;
+	if (rc == 0)
+		rc = answer(c, MSG_ROOTS_MADE, msg->id, &m, &fd, 1);
+	else if (m.text[0] != '\0')
+		rc = answer(c, MSG_ROOTS_MADE, msg->id, &m, NULL, 0);
+	else
+		rc = refuse(c, MSG_ROOTS_MADE, msg->id,
+		    rc == -ENOENT ? "the CA bundle holds no certificate"
+				  : "reading the CA bundle",
+		    rc);
 	fd_close(&fd);
 	return rc;
 }
@@ -147,6 +209,7 @@ on_roots_make(struct chan *c, struct chan_msg *msg, void *arg)
 static const struct chan_rule rules[] = {
 	{ MSG_CA_MAKE, MESSAGE_SMALL_BYTES, 0, 0, on_ca_make },
 	{ MSG_ROOTS_MAKE, MESSAGE_SMALL_BYTES, 1, 1, on_roots_make },
+	{ MSG_ROOTS_SET, MESSAGE_LARGE_BYTES, 0, 1, on_roots_set },
 };
 
 static const struct confine_call calls[] = {

@@ -57,6 +57,7 @@ struct gate {
 	 */
 	struct policy_pair pair;
 	uint32_t policy_generation;
+	uint32_t roots_generation; /* goes up with new roots */
 
 	uint8_t metadata_key[32]; /* proxy/metadata.h; made on first use */
 	bool has_metadata_key;
@@ -84,5 +85,12 @@ struct gate {
 	uint64_t next_conn_id;
 	struct message_gate_status status;
 };
+
+/* A connection to an origin serves only what asks under what it was made. */
+static inline uint64_t
+gate_origin_generation(const struct gate *g)
+{
+	return (uint64_t)g->policy_generation << 32 | g->roots_generation;
+}
 
 #endif

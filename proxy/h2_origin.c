@@ -250,7 +250,7 @@ take_over(struct h2_origin *c, struct origin *o)
 {
 	c->gate = o->gate;
 	c->key = o->key;
-	c->policy_generation = o->policy_generation;
+	c->generation = o->generation;
 	memcpy(c->address, o->address, sizeof(c->address));
 	c->fd = steal_fd(&o->fd);
 	stream_move(&c->stream, &o->stream, on_ready, c);
@@ -316,7 +316,7 @@ h2_origin_take(struct gate *g, const struct origin_key *key,
 	struct origin *o;
 
 	TAILQ_FOREACH(c, pool_h2(g), link)
-	if (c->policy_generation == g->policy_generation &&
+	if (c->generation == gate_origin_generation(g) &&
 	    pool_key_is(&c->key, key) && has_place(c, idle_max_ms))
 		break;
 	if (c == NULL)

@@ -13,7 +13,7 @@ struct h2_origin {
 	struct gate *gate;
 	TAILQ_ENTRY(h2_origin) link;
 	struct origin_key key;
-	uint32_t policy_generation;
+	uint64_t generation; /* gate_origin_generation() it is of */
 	char address[ADDRESS_TEXT_SIZE];
 
 	int fd;

@@ -1,8 +1,8 @@
 # What looks into a connection: TLS, HTTP, credentials. And tapward-ca.
 
 tapward_library(tapward_roots
-	SOURCES roots.c
-	LINK tapward_base PkgConfig::SSL PkgConfig::CRYPTO)
+	SOURCES roots.c roots_store.c
+	LINK tapward_conf tapward_base PkgConfig::CRYPTO)
 
 # For the core, which hears of them, and the exchange, which asks.
 tapward_library(tapward_grants
@@ -38,7 +38,7 @@ tapward_library(tapward_x509
 
 tapward_library(tapward_ca_make
 	SOURCES ca_make.c roots_build.c
-	LINK tapward_x509 tapward_base PkgConfig::CRYPTO)
+	LINK tapward_x509 tapward_conf tapward_base PkgConfig::CRYPTO)
 
 tapward_library(tapward_inspect
 	SOURCES
@@ -129,12 +129,13 @@ tapward_library(tapward_say
 foreach(module decode scan sieve)
 	tapward_unit_test(${module} LINK tapward_say)
 endforeach()
+tapward_fuzz_target(roots LINK tapward_roots)
 tapward_fuzz_target(scan LINK tapward_say)
 
 foreach(module blocks buf deny exchange exchange_ask exchange_budget exchange_ends
 		exchange_lease exchange_search exchange_sign exchange_sign_body grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool redirect
-		smuggling tls trailers tunnel tunnel_ends tunnel_scan
+		smuggling tls tls_roots trailers tunnel tunnel_ends tunnel_scan
 		websocket_scan)
 	tapward_unit_test(${module} LINK tapward_inspect_fixture)
 endforeach()
@@ -144,7 +145,7 @@ target_compile_definitions(test_exchange_push PRIVATE
 	TEST_CORPUS="${PROJECT_SOURCE_DIR}/tests/corpus/pack_look")
 
 tapward_unit_test(stream LINK tapward_inspect)
-tapward_unit_test(roots LINK tapward_ca_make tapward_roots PkgConfig::SSL)
+tapward_unit_test(roots LINK tapward_ca_make tapward_roots tapward_hostconf)
 tapward_fuzz_target(exchange LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_guest LINK tapward_inspect_fixture)
 tapward_fuzz_target(h2_origin LINK tapward_inspect_fixture)

@@ -94,7 +94,7 @@ origin_new(struct gate *g, const struct origin_key *key)
 	o->gate = g;
 	o->key = *key;
 	o->fd = -1;
-	o->policy_generation = g->policy_generation;
+	o->generation = gate_origin_generation(g);
 	rc = event_assign(&o->timer, g->base, -1, 0, on_timer, o);
 	assert(rc == 0);
 	rc = event_assign(&o->kick, g->base, -1, 0, on_kick, o);
@@ -172,10 +172,10 @@ origin_key(const struct origin *o)
 	return &o->key;
 }
 
-uint32_t
-origin_policy_generation(const struct origin *o)
+uint64_t
+origin_generation(const struct origin *o)
 {
-	return o->policy_generation;
+	return o->generation;
 }
 
 const char *

@@ -33,8 +33,8 @@ struct origin *origin_new(struct gate *g, const struct origin_key *key);
 /* Closes the connection; NULL is fine. Nothing is told any more. */
 void origin_free(struct origin *o);
 const struct origin_key *origin_key(const struct origin *o);
-/* Under which g->policy_generation it was dialled. */
-uint32_t origin_policy_generation(const struct origin *o);
+/* Under which gate_origin_generation() it was dialled. */
+uint64_t origin_generation(const struct origin *o);
 /* "192.0.2.1:443"; "" until connected, and where a proxy hides it. */
 const char *origin_address(const struct origin *o);
 /* Of the pool, and not adopted yet: it is connected. */

@@ -42,7 +42,7 @@ struct origin {
 	struct gate *gate;
 	struct origin_key key;
 	struct origin *next, *prev;
-	uint32_t policy_generation;
+	uint64_t generation;  /* gate_origin_generation() it is of */
 	uint32_t revocations; /* when it was given to x */
 	enum origin_state state;
 	struct exchange *x;           /* NULL while idle */

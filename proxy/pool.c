@@ -201,7 +201,7 @@ pool_take(struct gate *g, const struct origin_key *key, uint64_t idle_max_ms)
 		struct origin *older = *origin_next(o);
 
 		bool is_current =
-		    origin_policy_generation(o) == g->policy_generation;
+		    origin_generation(o) == gate_origin_generation(g);
 		bool fits = is_current && pool_key_is(origin_key(o), key) &&
 		    origin_idle_ms(o) < idle_max_ms;
 

@@ -1,88 +1,137 @@
-/*
- * The image of roots. All numbers big-endian:
- *
- *	"TWROOTS1"
- *	u32 count
- *	count times, ascending by hash:
- *		u32 hash    X509_NAME_hash_ex() of the subject
- *		u32 offset  of the DER, from the start of the image
- *		u32 length
- *	the DERs
- *
- * A certificate is parsed when a chain asks for its subject, and stays in the
- * store of the context from then on: a gate parses the two or three roots its
- * guest's origins use.
- */
+/* Mapping and asking the image of roots, see roots_private.h for its form. */
 #include "proxy/roots.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "proxy/roots_private.h"
 
-#define MAGIC "TWROOTS1"
-#define MAGIC_BYTES 8
-#define HEADER_BYTES 12
-#define ENTRY_BYTES 12
-/* Debian's bundle holds 140; a company adds a few. */
-#define ROOTS_MAX 4096
 #define IMAGE_MAX_BYTES (16u << 20)
 
-struct roots {
-	struct span image;
-	bool is_mapped;
-	uint32_t count;
-	uint32_t refs;
-	X509_LOOKUP_METHOD *method;
+struct slot {
+	enum roots_pattern kind;
+	struct span name; /* len 0: empty */
+	uint32_t set;
 };
 
-struct entry {
-	uint32_t hash;
-	uint32_t offset;
-	uint32_t len;
-};
-
-static struct entry
-entry_at(const struct roots *r, uint32_t i)
+static struct rd
+read_at(const struct roots *r, size_t at)
 {
 	struct rd in = rd_span(r->image);
-	struct entry e;
 
-	rd_skip(&in, HEADER_BYTES + (size_t)i * ENTRY_BYTES);
-	e.hash = rd_u32(&in);
-	e.offset = rd_u32(&in);
-	e.len = rd_u32(&in);
+	rd_skip(&in, at);
+	return in;
+}
+
+/* {NULL, 0} when it is not within the image, behind the tables. */
+static struct span
+part(const struct roots *r, uint32_t offset, uint32_t len)
+{
+	if (offset < r->end_of_slots || offset > r->image.len ||
+	    len > r->image.len - offset)
+		return (struct span){ NULL, 0 };
+	return (struct span){ r->image.ptr + offset, len };
+}
+
+struct roots_entry
+roots_entry_at(const struct roots *r, uint32_t i)
+{
+	struct rd in =
+	    read_at(r, r->entries_at + (size_t)i * ROOTS_ENTRY_BYTES);
+	struct roots_entry e = { .hash = rd_u32(&in) };
+	uint32_t offset = rd_u32(&in);
+
+	e.der = part(r, offset, rd_u32(&in));
 	return e;
+}
+
+/* False for one that is not sound. */
+static bool
+slot_at(const struct roots *r, uint32_t i, struct slot *ret)
+{
+	struct rd in = read_at(r, r->slots_at + (size_t)i * ROOTS_SLOT_BYTES);
+	uint32_t offset = rd_u32(&in);
+	uint32_t len_kind = rd_u32(&in);
+
+	*ret = (struct slot){ .set = rd_u32(&in) };
+	if (offset == 0)
+		return true;
+	ret->kind = (enum roots_pattern)(len_kind & 0xff);
+	ret->name = part(r, offset, len_kind >> 8);
+	return ret->name.len > 0 && ret->kind < ROOTS_PATTERNS &&
+	    ret->set < r->set_count;
+}
+
+static bool
+read_sets(struct roots *r, struct rd *in)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < r->set_count; i++) {
+		struct roots_set *s = &r->sets[i];
+
+		s->first = count;
+		s->count = rd_u32(in);
+		s->flags = rd_u32(in);
+		if (!rd_ok(in) || s->count > ROOTS_MAX - count ||
+		    s->flags > ROOTS_WITH_PUBLIC)
+			return false;
+		count += s->count;
+	}
+	r->entries_at =
+	    ROOTS_HEADER_BYTES + (size_t)r->set_count * ROOTS_SET_BYTES;
+	r->slots_at = r->entries_at + (size_t)count * ROOTS_ENTRY_BYTES;
+	r->end_of_slots =
+	    r->slots_at + (size_t)r->slot_count * ROOTS_SLOT_BYTES;
+	return r->end_of_slots <= r->image.len;
+}
+
+static bool
+are_entries_sound(const struct roots *r)
+{
+	for (uint32_t i = 0; i < r->set_count; i++) {
+		const struct roots_set *s = &r->sets[i];
+		uint32_t last_hash = 0;
+
+		for (uint32_t k = s->first; k < s->first + s->count; k++) {
+			struct roots_entry e = roots_entry_at(r, k);
+
+			if (e.der.ptr == NULL || e.hash < last_hash)
+				return false;
+			last_hash = e.hash;
+		}
+	}
+	return true;
+}
+
+static bool
+is_slot_count(uint32_t n)
+{
+	return n == 0 || (n <= ROOTS_SLOTS_MAX && (n & (n - 1)) == 0);
 }
 
 static bool
 is_sound(struct roots *r)
 {
 	struct rd in = rd_span(r->image);
-	struct span magic = rd_take(&in, MAGIC_BYTES);
-	size_t first;
-	uint32_t last_hash = 0;
+	struct span magic = rd_take(&in, ROOTS_MAGIC_BYTES);
+	struct slot slot;
 
-	r->count = rd_u32(&in);
-	if (!rd_ok(&in) || !span_is(magic, MAGIC) || r->count > ROOTS_MAX)
+	r->key.k0 = rd_u64(&in);
+	r->key.k1 = rd_u64(&in);
+	r->set_count = rd_u32(&in);
+	r->slot_count = rd_u32(&in);
+	if (!rd_ok(&in) || !span_is(magic, ROOTS_MAGIC) || r->set_count == 0 ||
+	    r->set_count > ROOTS_SETS_MAX || !is_slot_count(r->slot_count) ||
+	    !read_sets(r, &in) || !are_entries_sound(r))
 		return false;
-	first = HEADER_BYTES + (size_t)r->count * ENTRY_BYTES;
-	if (first > r->image.len)
-		return false;
-	for (uint32_t i = 0; i < r->count; i++) {
-		struct entry e = entry_at(r, i);
-
-		if (e.hash < last_hash || e.offset < first ||
-		    e.offset > r->image.len || e.len > r->image.len - e.offset)
+	for (uint32_t i = 0; i < r->slot_count; i++)
+		if (!slot_at(r, i, &slot))
 			return false;
-		last_hash = e.hash;
-	}
 	return true;
 }
 
@@ -114,7 +163,7 @@ roots_map(int fd, struct roots **ret)
 		return -EINVAL;
 	if (fstat(fd, &st) == -1)
 		return -errno;
-	if (st.st_size < HEADER_BYTES || st.st_size > IMAGE_MAX_BYTES)
+	if (st.st_size < ROOTS_HEADER_BYTES || st.st_size > IMAGE_MAX_BYTES)
 		return -EBADMSG;
 	ptr = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (ptr == MAP_FAILED)
@@ -134,125 +183,48 @@ roots_unref(struct roots *r)
 		return;
 	if (r->is_mapped)
 		(void)munmap((void *)(uintptr_t)r->image.ptr, r->image.len);
-	X509_LOOKUP_meth_free(r->method);
+	roots_free_method(r);
 	free(r);
 }
 
 size_t
 roots_count(const struct roots *r)
 {
-	return r->count;
+	return r->sets[ROOTS_PUBLIC].count;
 }
 
-/* Index of the first entry of this hash or a larger one. */
-static uint32_t
-lower_bound(const struct roots *r, uint32_t hash)
+/* The set of one pattern; ROOTS_PUBLIC: there is no such pattern. */
+static unsigned int
+find(const struct roots *r, enum roots_pattern kind, struct span name)
 {
-	uint32_t from = 0, to = r->count;
+	const uint32_t mask = r->slot_count - 1;
+	const uint32_t hash = roots_hash(&r->key, kind, name);
 
-	while (from < to) {
-		uint32_t mid = from + (to - from) / 2;
+	for (uint32_t i = 0; i < ROOTS_PROBE_MAX; i++) {
+		struct slot slot;
 
-		if (entry_at(r, mid).hash < hash)
-			from = mid + 1;
-		else
-			to = mid;
+		if (!slot_at(r, ((hash & mask) + i) & mask, &slot) ||
+		    slot.name.len == 0)
+			break;
+		if (slot.kind == kind && span_eq(slot.name, name))
+			return slot.set;
 	}
-	return from;
+	return ROOTS_PUBLIC;
 }
 
-static X509 *
-parse(const struct roots *r, struct entry e)
+unsigned int
+roots_set_for(const struct roots *r, const char *host)
 {
-	const unsigned char *der = r->image.ptr + e.offset;
+	const char *below = strchr(host, '.');
+	unsigned int set;
 
-	return d2i_X509(NULL, &der, (long)e.len);
-}
-
-/* The hash is of 32 bits: two names may share it. */
-static X509 *
-parse_if_named(const struct roots *r, struct entry e, const X509_NAME *name)
-{
-	X509 *x = parse(r, e);
-
-	if (x != NULL && X509_NAME_cmp(X509_get_subject_name(x), name) == 0)
-		return x;
-	X509_free(x);
-	return NULL;
-}
-
-/*
- * X509_STORE asks here for what it does not hold. All roots of the name go
- * into the store; ret gets one of them. The caller of this callback takes a
- * reference of its own for what ret points to, and expects the store's to be
- * the only other one: so ours and that of set1 are both given back.
- */
-static int
-by_subject(X509_LOOKUP *lookup, X509_LOOKUP_TYPE type, const X509_NAME *name,
-    X509_OBJECT *ret)
-{
-	const struct roots *r = X509_LOOKUP_get_method_data(lookup);
-	X509_STORE *store = X509_LOOKUP_get_store(lookup);
-	uint32_t hash;
-	int ok = 0;
-
-	if (type != X509_LU_X509)
-		return 0;
-	hash = (uint32_t)X509_NAME_hash_ex(name, NULL, NULL, &ok);
-	if (ok != 1)
-		return 0;
-	ok = 0;
-	for (uint32_t i = lower_bound(r, hash);
-	     i < r->count && entry_at(r, i).hash == hash; i++) {
-		X509 *x = parse_if_named(r, entry_at(r, i), name);
-
-		if (x == NULL)
-			continue;
-		if (ok == 0 && X509_STORE_add_cert(store, x) == 1 &&
-		    X509_OBJECT_set1_X509(ret, x) == 1) {
-			X509_free(x);
-			ok = 1;
-		} else {
-			(void)X509_STORE_add_cert(store, x);
-		}
-		X509_free(x);
-	}
-	return ok;
-}
-
-static void
-on_lookup_free(X509_LOOKUP *lookup)
-{
-	roots_unref(X509_LOOKUP_get_method_data(lookup));
-}
-
-static int
-make_method(struct roots *r)
-{
-	if (r->method != NULL)
-		return 0;
-	r->method = X509_LOOKUP_meth_new("roots image");
-	if (r->method == NULL)
-		return -ENOMEM;
-	if (X509_LOOKUP_meth_set_get_by_subject(r->method, by_subject) != 1 ||
-	    X509_LOOKUP_meth_set_free(r->method, on_lookup_free) != 1)
-		return -EIO;
-	return 0;
-}
-
-int
-roots_use(struct roots *r, SSL_CTX *ctx)
-{
-	X509_LOOKUP *lookup;
-	int rc = make_method(r);
-
-	if (rc != 0)
-		return rc;
-	lookup = X509_STORE_add_lookup(SSL_CTX_get_cert_store(ctx), r->method);
-	if (lookup == NULL)
-		return -ENOMEM;
-	if (X509_LOOKUP_set_method_data(lookup, r) != 1)
-		return -EIO;
-	r->refs++;
-	return 0;
+	if (r->slot_count == 0)
+		return ROOTS_PUBLIC;
+	set = find(r, ROOTS_EXACT, span_of(host));
+	if (set == ROOTS_PUBLIC && below != NULL)
+		set = find(r, ROOTS_ONE_LABEL, span_of(below + 1));
+	for (; set == ROOTS_PUBLIC && below != NULL;
+	     below = strchr(below + 1, '.'))
+		set = find(r, ROOTS_ANY_DEPTH, span_of(below + 1));
+	return set;
 }

@@ -47,6 +47,7 @@ struct tls_origin {
 	struct tls_state *state;
 	const char *host;
 	uint16_t port;
+	uint32_t roots_generation; /* whose roots verify it */
 };
 
 /*

@@ -92,6 +92,7 @@ state_free(struct tls_state *t)
 		return;
 	SSL_CTX_free(t->guest);
 	SSL_CTX_free(t->origin);
+	tls_origin_forget_stores(t);
 	origin_sessions_free(t->sessions);
 	leaf_cache_free(t->leaves);
 	roots_unref(t->roots);
@@ -141,6 +142,8 @@ tls_state_set_roots(struct gate *g, int roots_fd)
 	}
 	SSL_CTX_free(t->origin);
 	t->origin = context;
+	t->roots_generation = ++g->roots_generation;
+	tls_origin_forget_stores(t);
 	origin_sessions_flush(t->sessions);
 	/* Handshakes under way still hold it by their context. */
 	roots_unref(old);

@@ -123,7 +123,9 @@ on_session(SSL *ssl, SSL_SESSION *session)
 	const struct tls_origin *keep = SSL_get_app_data(ssl);
 	bool resumed = SSL_session_reused(ssl) == 1;
 
-	if (SSL_get_verify_result(ssl) != X509_V_OK ||
+	/* What older roots vouched for does not outlive them. */
+	if (keep->roots_generation != keep->state->roots_generation ||
+	    SSL_get_verify_result(ssl) != X509_V_OK ||
 	    SSL_SESSION_is_resumable(session) != 1)
 		return 0;
 	return keep_session(keep->state->sessions, keep, session,
@@ -141,7 +143,7 @@ configure(SSL_CTX *c, struct roots *roots)
 	SSL_CTX_sess_set_new_cb(c, on_session);
 	/* It returns 0 when it succeeds. */
 	return SSL_CTX_set_alpn_protos(c, alpn, sizeof(alpn) - 1) == 0 &&
-	    roots_use(roots, c) == 0;
+	    roots_use(roots, ROOTS_PUBLIC, SSL_CTX_get_cert_store(c)) == 0;
 }
 
 SSL_CTX *
@@ -154,6 +156,35 @@ tls_origin_context(struct tls_state *t)
 	ERR_clear_error();
 	SSL_CTX_free(c);
 	return NULL;
+}
+
+void
+tls_origin_forget_stores(struct tls_state *t)
+{
+	for (unsigned int i = 0; i < ROOTS_SETS_MAX; i++) {
+		X509_STORE_free(t->stores[i]);
+		t->stores[i] = NULL;
+	}
+}
+
+/* A host with a CA of its own is verified by that. */
+static bool
+set_roots(SSL *ssl, struct tls_state *t, const char *host)
+{
+	const unsigned int set = roots_set_for(t->roots, host);
+	X509_STORE *store;
+
+	if (set == ROOTS_PUBLIC)
+		return true;
+	if (t->stores[set] == NULL) {
+		store = X509_STORE_new();
+		if (store == NULL || roots_use(t->roots, set, store) != 0) {
+			X509_STORE_free(store);
+			return false;
+		}
+		t->stores[set] = store;
+	}
+	return SSL_set1_verify_cert_store(ssl, t->stores[set]) == 1;
 }
 
 static void
@@ -199,12 +230,15 @@ tls_origin_new(struct gate *g, const char *host, uint16_t port, bool may_h2,
 {
 	SSL *ssl = SSL_new(g->tls->origin);
 
-	*keep =
-	    (struct tls_origin){ .state = g->tls, .host = host, .port = port };
+	*keep = (struct tls_origin){ .state = g->tls,
+		.host = host,
+		.port = port,
+		.roots_generation = g->tls->roots_generation };
 	if (ssl == NULL)
 		return NULL;
 	SSL_set_app_data(ssl, keep);
-	if (!set_name(ssl, host) || (!may_h2 && !offer_http1(ssl))) {
+	if (!set_name(ssl, host) || !set_roots(ssl, g->tls, host) ||
+	    (!may_h2 && !offer_http1(ssl))) {
 		ERR_clear_error();
 		SSL_free(ssl);
 		return NULL;

@@ -21,6 +21,9 @@ struct tls_state {
 	SSL_CTX *guest;
 	SSL_CTX *origin;
 	struct roots *roots;
+	uint32_t roots_generation; /* the gate's */
+	/* of private CAs, made when first asked for; 0 is the context's */
+	X509_STORE *stores[ROOTS_SETS_MAX];
 	struct origin_sessions *sessions;
 };
 
@@ -47,6 +50,8 @@ SSL_CTX *tls_guest_context(struct tls_state *t);
 SSL_CTX *tls_origin_context(struct tls_state *t);
 /* tls_guest.c: what ALPN agreed on, on either side. */
 enum tls_http tls_alpn(const SSL *ssl);
+/* Frees the stores of private CAs: those that they are of come anew. */
+void tls_origin_forget_stores(struct tls_state *t);
 struct origin_sessions *origin_sessions_new(void);
 void origin_sessions_free(struct origin_sessions *s);
 void origin_sessions_flush(struct origin_sessions *s);

@@ -123,18 +123,25 @@ class RawOrigin:
 
 class HeadsOrigin:
     """Over TLS, answers every request without a body with 200, or with 401
-    if it holds a text of refuses; heads holds them as they came."""
+    if it holds a text of refuses; heads holds them as they came. ca signs
+    for it, the world's own unless given; body is what it answers."""
 
-    def __init__(self, world, address, *names):
+    def __init__(self, world, address, *names, ca=None, body=b"ok\n",
+                 media="text/plain"):
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.tls.load_cert_chain(*world.authority.issue(*names))
+        self.tls.load_cert_chain(*(ca or world.authority).issue(*names))
+        self.answer = (b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
+                       b"Content-Length: %d\r\n\r\n%s"
+                       % (media.encode(), len(body), body))
         self.heads = []
+        self.connections = 0
         self.refuses = set()
         self.raw = RawOrigin(world.net, address, 443, self.serve)
 
     def serve(self, peer, record):
         peer = self.tls.wrap_socket(peer, server_side=True)
         peer.settimeout(20)
+        self.connections += 1
         while True:
             head = b""
             while b"\r\n\r\n" not in head:
@@ -148,7 +155,7 @@ class HeadsOrigin:
                 peer.sendall(b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: "
                              b"Bearer\r\nContent-Length: 3\r\n\r\nno\n")
             else:
-                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
+                peer.sendall(self.answer)
 
     def close(self):
         self.raw.close()

@@ -47,6 +47,10 @@ check(const struct hostconf *c)
 	for (size_t i = 0; i < c->address_count; i++)
 		must(c->addresses[i].exception.host_count > 0 &&
 		    c->addresses[i].exception.range_count > 0);
+	for (size_t i = 0; i < c->ca_count; i++)
+		must(c->cas[i].set.host_count > 0 &&
+		    c->cas[i].set.file[0] == '/' &&
+		    c->cas[i].set.at[0] != '\0');
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		must(c->limits[i] >= limit_rows[i].min &&
 		    c->limits[i] <= limit_rows[i].max);

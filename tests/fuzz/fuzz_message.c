@@ -62,6 +62,8 @@ AGAIN(hello)
 AGAIN(done)
 AGAIN(ca_make)
 AGAIN(ca_result)
+AGAIN(ca_set)
+AGAIN(ca_roots)
 AGAIN(compile)
 AGAIN(compiled)
 AGAIN(dialler_config)
@@ -216,6 +218,8 @@ static again *const kinds[] = {
 	again_ask,
 	again_asked,
 	again_ask_allowed,
+	again_ca_set,
+	again_ca_roots,
 };
 
 int

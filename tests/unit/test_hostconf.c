@@ -105,6 +105,10 @@ all_sections_are_read(void **state)
 	    "proxy-password = file:/etc/p\nno-proxy = **.X.example, y.org\n"
 	    "[address corp]\nhost = **.Corp.example, x.y.example\n"
 	    "range = 10.20.0.0/16, 127.0.0.9\n"
+	    "[ca corp]\nhost = **.Corp.example, x.y.example\n"
+	    "file = /etc/corp.pem\n"
+	    "[ca lab]\nhost = *.lab.example\nonly = no\n"
+	    "file = /etc/lab.pem\n"
 	    "[ceiling]\npolicy = /etc/c.ini\n"
 	    "[credential npm]\nkind = static\nvalue = env:NPM_TOKEN\n"
 	    "host = npm.acme.example\nport = 8443\napply = basic:bot\n"
@@ -146,6 +150,14 @@ all_sections_are_read(void **state)
 	assert_int_equal(c->proxy.direct_count, 2);
 	assert_string_equal(c->proxy.direct[0], "**.x.example");
 	assert_string_equal(c->proxy.direct[1], "y.org");
+	assert_int_equal(c->ca_count, 2);
+	assert_string_equal(c->cas[0].set.name, "corp");
+	assert_string_equal(c->cas[0].set.hosts[0], "**.corp.example");
+	assert_string_equal(c->cas[0].set.hosts[1], "x.y.example");
+	assert_string_equal(c->cas[0].set.file, "/etc/corp.pem");
+	assert_true(c->cas[0].set.is_only);
+	assert_int_equal(c->cas[1].set.host_count, 1);
+	assert_false(c->cas[1].set.is_only);
 	assert_int_equal(c->address_count, 1);
 	x = &c->addresses[0].exception;
 	assert_string_equal(x->hosts[0], "**.corp.example");
@@ -352,6 +364,28 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		    NO_CEILING
 		    "[address a]\nhost = *.com\nrange = 10.0.0.0/8\n",
 		    "h.ini:4: host = *.com: a wildcard on a whole" },
+		{ "a [ca] without a file",
+		    NO_CEILING "[ca a]\nhost = x.corp.example\n",
+		    "h.ini:3: [ca a] needs" },
+		{ "a [ca] without a host", NO_CEILING "[ca a]\nfile = /a\n",
+		    "h.ini:3: [ca a] needs" },
+		{ "a [ca] whose file is no absolute path",
+		    NO_CEILING "[ca a]\nhost = x.corp.example\nfile = a.pem\n",
+		    "h.ini:5: file = a.pem: write an absolute path" },
+		{ "a [ca] for a top-level domain",
+		    NO_CEILING "[ca a]\nhost = **.com\nfile = /a\n",
+		    "h.ini:4: host = **.com: a wildcard on a whole" },
+		{ "a [ca] that is neither only nor not",
+		    NO_CEILING "[ca a]\nonly = maybe\n",
+		    "h.ini:4: only = maybe: `yes`" },
+		{ "a host in two [ca]",
+		    NO_CEILING "[ca a]\nhost = *.corp.example\nfile = /a\n"
+			       "[ca b]\nhost = x.y.example, *.Corp.example\n",
+		    "h.ini:7: host = *.Corp.example: it is named by a [ca]" },
+		{ "two [ca] of one name",
+		    NO_CEILING "[ca a]\nhost = x.corp.example\n"
+			       "file = /a\n[ca a]\n",
+		    "h.ini:6: a second [ca a] (first on line 3)" },
 		{ "two [address] of one name",
 		    NO_CEILING "[address a]\nhost = x.corp.example\n"
 			       "range = 10.0.0.0/8\n[address a]\n",
