@@ -97,6 +97,10 @@ def _():
             else n for p in board["panels"] for t in p["targets"]
             for n in re.findall(r"tapward_\w+", t["expr"])}
     equal(used, names, "in the dashboard")
+    with open(f"{w.tree}/share/tapward/prometheus/tapward.rules.yml",
+              encoding="utf-8") as f:
+        asked = set(re.findall(r"\btapward_\w+", f.read()))
+    equal((asked - names, len(asked) > 5), (set(), True), "in the alerts")
     # Labels are of tables: no guest, sandbox, host or policy can make one.
     labels = set(re.findall(r'(\w+)="', text))
     equal(labels, {"version", "state", "role", "event", "verdict", "reason", "le"})
