@@ -12,7 +12,7 @@ LANGUAGES = {"sh": ("run by", "not run"), "console": ("run by", "not run"),
              "ini": ("file",), "yaml": ("sample",), "text": ()}
 STATUS = re.compile(r"\s+# ends with (\d+)$")
 # Sections of a host's configuration; all others are a policy's.
-HOST = re.compile(r"^\[(daemon|network|upstream|address .*|ceiling|audit|ask|"
+HOST = re.compile(r"^\[(daemon|network|upstream|address .*|ca .*|ceiling|audit|ask|"
                   r"credential .*|limits|vm)\]$", re.M)
 
 
