@@ -367,6 +367,20 @@ chan_new(struct event_base *base, int fd, const struct chan_rule *rules,
 	return c;
 }
 
+int
+chan_replace(struct chan **at, struct event_base *base, int fd,
+    const struct chan_rule *rules, size_t rule_count, chan_closed *on_closed,
+    void *arg)
+{
+	struct chan *c = chan_new(base, fd, rules, rule_count, on_closed, arg);
+
+	if (c == NULL)
+		return -ENOMEM;
+	chan_free(*at);
+	*at = c;
+	return 0;
+}
+
 void
 chan_answer_first(struct chan *c)
 {

@@ -14,6 +14,7 @@
 
 #include "base/channel.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/message.h"
 
@@ -247,18 +248,16 @@ int
 audit_port_set(struct gate *g, int fd)
 {
 	struct audit_port *p = g->audit != NULL ? g->audit : port_new(g);
-	struct chan *chan;
+	int rc;
 
-	chan = chan_new(g->base, fd, rules, sizeof(rules) / sizeof(rules[0]),
-	    on_closed, p);
-	if (chan == NULL)
-		return -ENOMEM;
 	if (p == NULL) {
-		chan_free(chan);
+		fd_close(&fd);
 		return -ENOMEM;
 	}
-	chan_free(p->chan);
-	p->chan = chan;
+	rc = chan_replace(&p->chan, g->base, fd, rules,
+	    sizeof(rules) / sizeof(rules[0]), on_closed, p);
+	if (rc != 0)
+		return rc;
 	/* It says so at once if its sink cannot. */
 	p->can_write = true;
 	if (!STAILQ_EMPTY(&p->line))

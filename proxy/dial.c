@@ -258,18 +258,16 @@ int
 dial_port_set(struct gate *g, int fd)
 {
 	struct dial_port *p = g->dialler != NULL ? g->dialler : port_new(g);
-	struct chan *chan;
+	int rc;
 
-	chan = chan_new(g->base, fd, rules, sizeof(rules) / sizeof(rules[0]),
-	    on_closed, p);
-	if (chan == NULL)
-		return -ENOMEM;
 	if (p == NULL) {
-		chan_free(chan);
+		fd_close(&fd);
 		return -ENOMEM;
 	}
-	chan_free(p->chan);
-	p->chan = chan;
+	rc = chan_replace(&p->chan, g->base, fd, rules,
+	    sizeof(rules) / sizeof(rules[0]), on_closed, p);
+	if (rc != 0)
+		return rc;
 	fail_all(p);
 	return 0;
 }

@@ -4,17 +4,11 @@
  * Source: vmm/src/api/openapi/cloud-hypervisor.yaml of its repository, 38.0;
  * docs/vsock.md. Needs KVM.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/process.h"
 #include "vmm/disk.h"
 #include "vmm/driver.h"
 #include "vmm/monitor_api.h"
-#include "vmm/pair.h"
 
 static const char *const programs[] = { "/usr/bin/cloud-hypervisor",
 	"/usr/local/bin/cloud-hypervisor", NULL };
@@ -94,30 +88,11 @@ configure(const struct message_vm_spec *spec, struct err *err)
 static int
 start(const struct message_vm_spec *spec, struct monitor *ret, struct err *err)
 {
-	const char *program = driver_program(programs);
-	const char *const argv[] = { program, "--api-socket",
+	const char *const argv[] = { driver_program(programs), "--api-socket",
 		"path=" API_SOCKET, "--seccomp", "true", NULL };
-	const int fds[] = { VM_FD_ROOT };
-	AUTO_CLOSE int theirs = -1;
-	struct process_spec p = { .path = program,
-		.argv = argv,
-		.fds = fds,
-		.fd_count = 1,
-		.netns_fd = -1 };
-	int rc = driver_needs_kvm(program, "cloud-hypervisor", err);
+	int rc =
+	    monitor_api_start(argv, "cloud-hypervisor", API_SOCKET, ret, err);
 
-	if (rc == 0)
-		rc = pair_make(&ret->console_fd, &theirs);
-	if (rc != 0)
-		return rc;
-	p.stdout_fd = theirs;
-	p.has_stdout = true;
-	p.stderr_fd = theirs;
-	rc = process_spawn(&p, &ret->pid, &ret->pidfd);
-	if (rc != 0)
-		return err_os(err, rc, "%s", program);
-	ret->has_kvm = true;
-	rc = monitor_api_await(API_SOCKET, ret->pidfd, err);
 	return rc == 0 ? configure(spec, err) : rc;
 }
 

@@ -14,6 +14,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/process.h"
+#include "vmm/pair.h"
 
 #define ANSWER_MAX 8192
 #define POLL_MS 5
@@ -42,8 +44,12 @@ dial(const char *path, int *ret_fd)
 	return 0;
 }
 
-int
-monitor_api_await(const char *path, int pidfd, struct err *err)
+/*
+ * Until somebody listens at path; ends early when the process of pidfd does.
+ * 0, -ETIMEDOUT, -ECHILD when it has ended, or -errno.
+ */
+static int
+await(const char *path, int pidfd, struct err *err)
 {
 	const uint64_t end_ms = clock_mono_ms() + MONITOR_API_LISTEN_MS;
 	struct pollfd death = { .fd = pidfd, .events = POLLIN };
@@ -65,6 +71,33 @@ monitor_api_await(const char *path, int pidfd, struct err *err)
 			return -ECHILD;
 		}
 	}
+}
+
+int
+monitor_api_start(const char *const *argv, const char *name, const char *socket,
+    struct monitor *ret, struct err *err)
+{
+	const int fds[] = { VM_FD_ROOT };
+	AUTO_CLOSE int theirs = -1;
+	struct process_spec p = { .path = argv[0],
+		.argv = argv,
+		.fds = fds,
+		.fd_count = 1,
+		.netns_fd = -1 };
+	int rc = driver_needs_kvm(argv[0], name, err);
+
+	if (rc == 0)
+		rc = pair_make(&ret->console_fd, &theirs);
+	if (rc != 0)
+		return rc;
+	p.stdout_fd = theirs;
+	p.has_stdout = true;
+	p.stderr_fd = theirs;
+	rc = process_spawn(&p, &ret->pid, &ret->pidfd);
+	if (rc != 0)
+		return err_os(err, rc, "%s", argv[0]);
+	ret->has_kvm = true;
+	return await(socket, ret->pidfd, err);
 }
 
 static int

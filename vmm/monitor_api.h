@@ -10,16 +10,20 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "vmm/driver.h"
 
 /* How long a monitor may take to listen, and to answer one request. */
 #define MONITOR_API_LISTEN_MS 3000
 #define MONITOR_API_ANSWER_MS 3000
 
 /*
- * Waits until somebody listens at path; ends early when the process of pidfd
- * does. 0, -ETIMEDOUT, -ECHILD when it has ended, or -errno.
+ * Starts a monitor that needs KVM and is called name, and waits for its API at
+ * socket: argv[0] is its program or NULL if there is none; it finds VM_FD_ROOT
+ * at 3, and the guest's serial port is its output. *ret is filled as far as it
+ * came. 0 or -errno.
  */
-int monitor_api_await(const char *path, int pidfd, struct err *err);
+int monitor_api_start(const char *const *argv, const char *name,
+    const char *socket, struct monitor *ret, struct err *err);
 /*
  * Sends body (taken; NULL: none) and reads the answer. fd goes with it unless
  * it is -1. 0 for an answer of 2xx; -EREMOTEIO with what the monitor says.
