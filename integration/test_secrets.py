@@ -9,13 +9,12 @@ import json
 import os
 import re
 import secrets
-import ssl
 import subprocess
 import threading
 
 from harness import memory, shell
 from harness.claims import claim, contains, equal, lacks, until
-from harness.origins import RawOrigin
+from harness.origins import HeadsOrigin
 from harness.steady import Steady
 from harness.world import World
 
@@ -101,51 +100,36 @@ def clean(data, what):
             raise AssertionError(f"{what} holds {form[:6]!r}... of a secret")
 
 
-class Echo:
+class Echo(HeadsOrigin):
     """A TLS origin that answers with what it was sent, in the way of path."""
 
     def __init__(self, w, address):
-        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.tls.load_cert_chain(*w.authority.issue(*NAMES))
-        self.heads = []
         self.over = threading.Event()  # the silent one need not wait longer
-        self.raw = RawOrigin(w.net, address, 443, self.serve)
+        super().__init__(w, address, *NAMES)
 
-    def serve(self, peer, record):
-        peer = self.tls.wrap_socket(peer, server_side=True)
-        peer.settimeout(20)
-        while True:
-            head = b""
-            while b"\r\n\r\n" not in head:
-                part = peer.recv(65536)
-                if not part:
-                    return
-                head += part
-            self.heads.append(head)
-            path = re.split("[/?]", head.split()[1].decode().strip("/"))[0]
-            handler = getattr(self, path.replace("-", "_"), self.hello)
-            if not handler(peer, head):
-                peer.close()
-                return
+    def answer(self, peer, head):
+        self.heads.append(head)
+        path = re.split("[/?]", head.split()[1].decode().strip("/"))[0]
+        return getattr(self, path.replace("-", "_"), self.hello)(peer, head)
 
-    def answer(self, peer, body, *fields, status=b"200 OK"):
+    def say(self, peer, body, *fields, status=b"200 OK"):
         head = b"HTTP/1.1 " + status + b"\r\n" + b"".join(
             f + b"\r\n" for f in fields)
         peer.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         return True
 
     def hello(self, peer, head):
-        return self.answer(peer, b"hello\n")
+        return self.say(peer, b"hello\n")
 
     def body(self, peer, head):
-        return self.answer(peer, b"<pre>" + head + b"</pre>")
+        return self.say(peer, b"<pre>" + head + b"</pre>")
 
     def body_base64(self, peer, head):
-        return self.answer(peer, b"\n".join(
+        return self.say(peer, b"\n".join(
             base64.b64encode(b"x" * n + head) for n in range(3)))
 
     def body_base64url(self, peer, head):
-        return self.answer(peer, b"\n".join(
+        return self.say(peer, b"\n".join(
             base64.urlsafe_b64encode(b"x" * n + head) for n in range(3)))
 
     def body_slowly(self, peer, head):
@@ -167,46 +151,46 @@ class Echo:
         return False
 
     def body_late(self, peer, head):
-        return self.answer(peer, b"a" * 200000 + head + b"b" * 200000)
+        return self.say(peer, b"a" * 200000 + head + b"b" * 200000)
 
     def body_status(self, peer, head):
-        return self.answer(peer, head, status=b"401 Unauthorized")
+        return self.say(peer, head, status=b"401 Unauthorized")
 
     def packed(self, peer, head):
-        return self.answer(peer, gzip.compress(head), b"Content-Encoding: gzip")
+        return self.say(peer, gzip.compress(head), b"Content-Encoding: gzip")
 
     def field(self, peer, head):
-        return self.answer(peer, b"x", b"X-Echo: " + secret_of(head))
+        return self.say(peer, b"x", b"X-Echo: " + secret_of(head))
 
     def field_decoded(self, peer, head):
-        return self.answer(peer, b"x", b"X-Echo: " + plain_of(head))
+        return self.say(peer, b"x", b"X-Echo: " + plain_of(head))
 
     def field_base64(self, peer, head):
-        return self.answer(
+        return self.say(
             peer, b"x", b"X-Echo: " + base64.b64encode(plain_of(head)))
 
     def field_name(self, peer, head):
-        return self.answer(peer, b"x", secret_of(head) + b": x")
+        return self.say(peer, b"x", secret_of(head) + b": x")
 
     def reason(self, peer, head):
-        return self.answer(peer, b"x", status=b"200 " + secret_of(head))
+        return self.say(peer, b"x", status=b"200 " + secret_of(head))
 
     def cookie(self, peer, head):
-        return self.answer(peer, b"x", b"Set-Cookie: session=of-the-secret",
-                           b"Set-Cookie2: session=of-the-secret")
+        return self.say(peer, b"x", b"Set-Cookie: session=of-the-secret",
+                        b"Set-Cookie2: session=of-the-secret")
 
     def location(self, peer, head):
-        return self.answer(
+        return self.say(
             peer, b"", b"Location: https://plain.example.com/?t="
             + secret_of(head), status=b"302 Found")
 
     def early(self, peer, head):
         peer.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: <" + secret_of(head)
                      + b">\r\n\r\n")
-        return self.answer(peer, b"x")
+        return self.say(peer, b"x")
 
     def redirect(self, peer, head):
-        return self.answer(
+        return self.say(
             peer, b"", b"Location: https://plain.example.com/landing",
             status=b"307 Temporary Redirect")
 
@@ -234,9 +218,6 @@ class Echo:
     def silence(self, peer, head):
         self.over.wait(20)
         return False
-
-    def close(self):
-        self.raw.close()
 
 
 def secret_of(head):

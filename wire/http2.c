@@ -164,21 +164,7 @@ read_line(const struct pseudo *p, struct http_request *req)
 static enum http_status
 read_authority(struct span in, struct authority *ret)
 {
-	switch (authority_parse(in, ret)) {
-	case AUTHORITY_OK:
-		return HTTP_OK;
-	case AUTHORITY_ADDRESS:
-		return HTTP_HOST_ADDRESS;
-	case AUTHORITY_EMPTY:
-	case AUTHORITY_USERINFO:
-	case AUTHORITY_BRACKET:
-	case AUTHORITY_HOST:
-	case AUTHORITY_PORT:
-	case AUTHORITY_NO_PORT:
-	case AUTHORITY_STATUS_COUNT:
-		break;
-	}
-	return HTTP_HOST;
+	return http_head_authority(authority_parse(in, ret));
 }
 
 /* :authority, Host, or both if they say the same (RFC 9113 8.3.1). */

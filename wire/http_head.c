@@ -177,3 +177,23 @@ http_head_is_websocket(const struct http_fields *f)
 	    http_field_find(f, "Upgrade", 1) == NULL &&
 	    http_has_connection_option(f, span_of("upgrade"));
 }
+
+enum http_status
+http_head_authority(enum authority_status s)
+{
+	switch (s) {
+	case AUTHORITY_OK:
+		return HTTP_OK;
+	case AUTHORITY_ADDRESS:
+		return HTTP_HOST_ADDRESS;
+	case AUTHORITY_EMPTY:
+	case AUTHORITY_USERINFO:
+	case AUTHORITY_BRACKET:
+	case AUTHORITY_HOST:
+	case AUTHORITY_PORT:
+	case AUTHORITY_NO_PORT:
+	case AUTHORITY_STATUS_COUNT:
+		break;
+	}
+	return HTTP_HOST;
+}

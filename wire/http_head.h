@@ -37,6 +37,9 @@ enum http_status http_head_body(const struct http_fields *f, unsigned int minor,
 enum http_status http_head_connection(const struct http_fields *f,
     unsigned int minor, bool *ret_is_keep_alive);
 
+/* What authority_parse() found, as a request's status. */
+enum http_status http_head_authority(enum authority_status s);
+
 /* One Upgrade field "websocket", and Connection names it. */
 bool http_head_is_websocket(const struct http_fields *f);
 

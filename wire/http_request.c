@@ -12,26 +12,6 @@ has_byte(struct span s, int c)
 }
 
 static enum http_status
-status_of_authority(enum authority_status s)
-{
-	switch (s) {
-	case AUTHORITY_OK:
-		return HTTP_OK;
-	case AUTHORITY_ADDRESS:
-		return HTTP_HOST_ADDRESS;
-	case AUTHORITY_EMPTY:
-	case AUTHORITY_USERINFO:
-	case AUTHORITY_BRACKET:
-	case AUTHORITY_HOST:
-	case AUTHORITY_PORT:
-	case AUTHORITY_NO_PORT:
-	case AUTHORITY_STATUS_COUNT:
-		break;
-	}
-	return HTTP_HOST;
-}
-
-static enum http_status
 parse_authority(struct span in, const char *address, struct authority *ret)
 {
 	const enum authority_status s = authority_parse(in, ret);
@@ -39,7 +19,7 @@ parse_authority(struct span in, const char *address, struct authority *ret)
 	if (s == AUTHORITY_ADDRESS && address != NULL &&
 	    authority_is_address(in, address, ret))
 		return HTTP_OK;
-	return status_of_authority(s);
+	return http_head_authority(s);
 }
 
 /* Splits "path?query". */
@@ -122,7 +102,7 @@ parse_target(struct span target, struct http_request *req)
 		return HTTP_FRAGMENT;
 	if (req->known_method == HTTP_METHOD_CONNECT) {
 		req->form = HTTP_FORM_AUTHORITY;
-		return status_of_authority(
+		return http_head_authority(
 		    authority_parse_connect(target, &req->authority));
 	}
 	if (span_is(target, "*")) {

@@ -130,9 +130,9 @@ class HeadsOrigin:
                  media="text/plain"):
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(*(ca or world.authority).issue(*names))
-        self.answer = (b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
-                       b"Content-Length: %d\r\n\r\n%s"
-                       % (media.encode(), len(body), body))
+        self.good = (b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
+                     b"Content-Length: %d\r\n\r\n%s"
+                     % (media.encode(), len(body), body))
         self.heads = []
         self.connections = 0
         self.refuses = set()
@@ -149,13 +149,20 @@ class HeadsOrigin:
                 if not part:
                     return
                 head += part
-            head = head.decode("latin-1")
-            self.heads.append(head)
-            if any(text in head for text in self.refuses):
-                peer.sendall(b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: "
-                             b"Bearer\r\nContent-Length: 3\r\n\r\nno\n")
-            else:
-                peer.sendall(self.answer)
+            if not self.answer(peer, head):
+                peer.close()
+                return
+
+    def answer(self, peer, head):
+        """True: the connection goes on."""
+        head = head.decode("latin-1")
+        self.heads.append(head)
+        if any(text in head for text in self.refuses):
+            peer.sendall(b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: "
+                         b"Bearer\r\nContent-Length: 3\r\n\r\nno\n")
+        else:
+            peer.sendall(self.good)
+        return True
 
     def close(self):
         self.raw.close()

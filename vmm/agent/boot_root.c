@@ -27,17 +27,10 @@ struct search {
 static bool
 has_serial(const char *disk, const char *want)
 {
-	char path[512], serial[AGENT_NAME_SIZE + 1];
-	AUTO_CLOSE int fd = -1;
-	ssize_t n;
+	char path[512];
 
 	(void)snprintf(path, sizeof(path), DISKS "/%s/serial", disk);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd == -1 ? -1 : read(fd, serial, sizeof(serial));
-	if (n > 0 && serial[n - 1] == '\n')
-		n--;
-	return n == (ssize_t)strlen(want) &&
-	    memcmp(serial, want, strlen(want)) == 0;
+	return wait_file_is(path, want);
 }
 
 /* The letters of disks follow from the order in which they were found. */

@@ -64,17 +64,10 @@ accept_host(const struct port *p, int *ret_fd, struct err *err)
 static bool
 has_name(const char *entry, const char *want)
 {
-	char path[512], name[AGENT_NAME_SIZE + 1];
-	AUTO_CLOSE int fd = -1;
-	ssize_t n;
+	char path[512];
 
 	(void)snprintf(path, sizeof(path), PORTS "/%s/name", entry);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd == -1 ? -1 : read(fd, name, sizeof(name));
-	if (n > 0 && name[n - 1] == '\n')
-		n--;
-	return n == (ssize_t)strlen(want) &&
-	    memcmp(name, want, strlen(want)) == 0;
+	return wait_file_is(path, want);
 }
 
 struct search {

@@ -3,10 +3,27 @@
  */
 #include "vmm/agent/wait.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
+
+bool
+wait_file_is(const char *path, const char *want)
+{
+	char text[256];
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd == -1 ? -1 : read(fd, text, sizeof(text));
+
+	if (n > 0 && text[n - 1] == '\n')
+		n--;
+	return n == (ssize_t)strlen(want) &&
+	    memcmp(text, want, strlen(want)) == 0;
+}
 
 bool
 wait_for(bool (*is_there)(void *arg), void *arg)
