@@ -11,7 +11,7 @@
 #define TAPWARD_BASE_MESSAGE_H
 
 /* Raised when any body changes; a child of another version is replaced. */
-#define MESSAGE_PROTOCOL 6
+#define MESSAGE_PROTOCOL 7
 
 /* Longest body of a message that has no larger need. */
 #define MESSAGE_SMALL_BYTES 4096
@@ -95,6 +95,9 @@ enum message_type {
 	MSG_RECORDER_NFLOG_HERE = 119, /* fds: [the socket] */
 	/* supervisor -> recorder: what a ruleset has counted */
 	MSG_RECORDER_COUNTERS = 120,
+	/* supervisor -> recorder: what it remembers (message_recent.h) */
+	MSG_RECORDER_RECENT = 122,
+	MSG_RECORDER_RECENT_ANSWER = 123,
 
 	/* supervisor -> compile (message_compile.h) */
 	MSG_COMPILE = 128,  /* fds: the text, sealed */

@@ -402,6 +402,10 @@ message_api_answer_encode(struct wr *w, const struct message_api_answer *m)
 		api_status_encode(w, m->status);
 	else if (m->payload == API_PAYLOAD_ASKS)
 		api_asks_encode(w, m->asks);
+	else if (m->payload == API_PAYLOAD_TOP) {
+		api_status_encode(w, m->status);
+		message_top_encode(w, m->top);
+	}
 }
 
 int
@@ -423,6 +427,10 @@ message_api_answer_decode(struct rd *r, char text_buf[API_TEXT_SIZE],
 		api_status_decode(r, ret->status);
 	else if (ret->payload == API_PAYLOAD_ASKS)
 		api_asks_decode(r, ret->asks);
+	else if (ret->payload == API_PAYLOAD_TOP) {
+		api_status_decode(r, ret->status);
+		(void)message_top_decode(r, ret->top);
+	}
 	return field_result(r);
 }
 

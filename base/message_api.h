@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/message_ask.h"
 #include "base/message_lease.h"
+#include "base/message_top.h"
 #include "base/message_vm.h"
 #include "base/names.h"
 #include "base/reason.h"
@@ -31,6 +32,8 @@ enum api_op {
 	API_RELOAD_HOST, /* root; configuration, ceiling, credentials */
 	API_ASKS,        /* everyone: their own, root all; pages */
 	API_ANSWER,      /* owner; what the ceiling asks, root */
+	API_TOP,         /* everyone; counts of their own, root all; pages */
+	API_TOP_ONE,     /* owner; the same of one, with its hosts */
 	API_OP_COUNT
 };
 
@@ -68,8 +71,8 @@ struct message_api_request {
 	uint32_t peer_gid;
 	/*
 	 * Which one. "": API_STATUS, API_METRICS, API_LOG of all; for
-	 * API_LIST the page starts after this name. API_ASKS and API_ANSWER:
-	 * the id of a question, eight hexadecimal digits.
+	 * API_LIST and API_TOP the page starts after this name. API_ASKS and
+	 * API_ANSWER: the id of a question, eight hexadecimal digits.
 	 */
 	char name[SANDBOX_NAME_SIZE];
 	/* API_CREATE, API_RELOAD */
@@ -121,6 +124,7 @@ enum api_payload {
 	API_PAYLOAD_LIST,
 	API_PAYLOAD_STATUS,
 	API_PAYLOAD_ASKS,
+	API_PAYLOAD_TOP, /* and a status before it */
 	API_PAYLOAD_COUNT
 };
 
@@ -298,6 +302,7 @@ struct message_api_answer {
 	struct message_api_page *page;
 	struct message_api_status *status;
 	struct message_api_asks *asks;
+	struct message_top *top;
 };
 
 /* MSG_API_EVENT: something happened to a sandbox (GET /v1/events). */

@@ -160,6 +160,7 @@ struct api_answer_room {
 	struct message_api_page page;
 	struct message_api_status status;
 	struct message_api_asks asks;
+	struct message_top top;
 	struct message_api_entry entries[API_PAGE_MAX];
 	char text[API_TEXT_SIZE];
 };
@@ -179,6 +180,7 @@ api_on_answer(struct api *a, uint32_t id, struct rd *body, int *fds,
 	room->answer.page = &room->page;
 	room->answer.status = &room->status;
 	room->answer.asks = &room->asks;
+	room->answer.top = &room->top;
 	rc = message_api_answer_decode(body, room->text, &room->answer);
 	if (rc != 0 || c == NULL)
 		return rc; /* the caller went away meanwhile */

@@ -31,6 +31,8 @@ int api_json_read(struct span text, struct message_api_request *req,
 json_t *api_json_sandbox(const struct message_api_sandbox *s);
 json_t *api_json_entry(const struct message_api_entry *e);
 json_t *api_json_status(const struct message_api_status *s);
+json_t *api_json_top(const struct message_api_status *status,
+    const struct message_top *top);
 /* UTC with milliseconds; null for 0. */
 json_t *api_json_time(uint64_t wall_ms);
 json_t *api_json_ask(const struct message_api_ask *a);

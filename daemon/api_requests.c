@@ -488,6 +488,8 @@ static const struct {
 	[API_RELOAD_HOST] = { do_reload_host, false },
 	[API_ASKS] = { request_asks, false },
 	[API_ANSWER] = { request_answer, false },
+	[API_TOP] = { request_top, false },
+	[API_TOP_ONE] = { request_top_one, true },
 };
 
 /* Finds it and checks that the peer may; refuses otherwise. */

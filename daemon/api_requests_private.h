@@ -33,5 +33,12 @@ void request_session(struct request *r);
 
 /* --- api_requests_status.c --- */
 void request_status(struct request *r);
+/* has_recorder: sv->recorder_status is what it has just said. */
+void request_status_fill(const struct supervisor *sv, uint32_t peer_uid,
+    bool has_recorder, struct message_api_status *ret);
+
+/* --- api_requests_top.c --- */
+void request_top(struct request *r);
+void request_top_one(struct request *r);
 
 #endif

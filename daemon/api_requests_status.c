@@ -44,13 +44,14 @@ fill_children(const struct supervisor *sv, struct message_api_status *ret)
 
 /* Which file of the host can be read by anybody is not for anybody. */
 static void
-fill_fault(const struct status_job *j, struct message_api_status *ret)
+fill_fault(const struct supervisor *sv, uint32_t peer_uid,
+    struct message_api_status *ret)
 {
 	static const char hidden[] =
 	    "a credential of this host is of no use; root is told which";
-	const char *fault = j->sv->credential_fault;
+	const char *fault = sv->credential_fault;
 
-	if (*fault != '\0' && j->peer_uid != 0)
+	if (*fault != '\0' && peer_uid != 0)
 		fault = hidden;
 	(void)snprintf(ret->credential_fault, sizeof(ret->credential_fault),
 	    "%s", fault);
@@ -135,11 +136,11 @@ fill_recorder(const struct supervisor *sv, struct message_api_status *ret)
 	memcpy(ret->audit_head, said->head, sizeof(ret->audit_head));
 }
 
-static void
-answer(const struct status_job *j, bool has_recorder)
+void
+request_status_fill(const struct supervisor *sv, uint32_t peer_uid,
+    bool has_recorder, struct message_api_status *ret)
 {
-	const struct supervisor *sv = j->sv;
-	struct message_api_status status = {
+	*ret = (struct message_api_status){
 		.version = TAPWARD_VERSION,
 		.pid = (int32_t)getpid(),
 		.started_wall_ms = sv->started_wall_ms,
@@ -150,6 +151,23 @@ answer(const struct status_job *j, bool has_recorder)
 		.roots = sv->roots_count,
 		.credentials = (uint32_t)sv->config->host->credential_count,
 	};
+
+	fill_ceiling(sv, ret);
+	fill_fault(sv, peer_uid, ret);
+	fill_children(sv, ret);
+	fill_sandboxes(sv, ret);
+	fill_resolvers(sv, ret);
+	if (has_recorder)
+		fill_recorder(sv, ret);
+	/* They name sandboxes, files and credentials of others. */
+	if (peer_uid == 0)
+		ret->error_count = last_errors_copy(ret->errors);
+}
+
+static void
+answer(const struct status_job *j, bool has_recorder)
+{
+	struct message_api_status status;
 	const struct message_api_answer a = {
 		.result = API_OK,
 		.payload = API_PAYLOAD_STATUS,
@@ -157,16 +175,7 @@ answer(const struct status_job *j, bool has_recorder)
 		.status = &status,
 	};
 
-	fill_ceiling(sv, &status);
-	fill_fault(j, &status);
-	fill_children(sv, &status);
-	fill_sandboxes(sv, &status);
-	fill_resolvers(sv, &status);
-	if (has_recorder)
-		fill_recorder(sv, &status);
-	/* They name sandboxes, files and credentials of others. */
-	if (j->peer_uid == 0)
-		status.error_count = last_errors_copy(status.errors);
+	request_status_fill(j->sv, j->peer_uid, has_recorder, &status);
 	link_api_answer(j->sv, &j->to, &a, -1);
 }
 

@@ -39,6 +39,8 @@ static const struct api_route_row {
 	{ "GET", "/v1/asks", { API_ASKS, false, false } },
 	{ "POST", "/v1/asks/{}", { API_ANSWER, false, true } },
 	{ "GET", "/v1/status", { API_STATUS, false, false } },
+	{ "GET", "/v1/top", { API_TOP, false, false } },
+	{ "GET", "/v1/sandboxes/{}/top", { API_TOP_ONE, false, false } },
 	{ "POST", "/v1/reload", { API_RELOAD_HOST, false, false } },
 	{ "GET", "/v1/events", { API_STATUS, true, false } },
 	{ "GET", "/metrics", { API_METRICS, false, false } },
@@ -97,7 +99,8 @@ api_take_query(struct span query, struct message_api_request *req)
 		else if (is_log && !req->follow && span_is(one, "follow=1"))
 			req->follow = true;
 		else if (one.len > 6 && memcmp(one.ptr, "after=", 6) == 0 &&
-		    (req->op == API_LIST || req->op == API_ASKS)) {
+		    (req->op == API_LIST || req->op == API_ASKS ||
+			req->op == API_TOP)) {
 			one.ptr += 6;
 			one.len -= 6;
 			if (!api_take_target_name(one, req->name) ||
@@ -302,6 +305,8 @@ api_answer_json(const struct message_api_answer *answer)
 		return api_json_status(answer->status);
 	case API_PAYLOAD_ASKS:
 		return api_asks_json(answer->asks);
+	case API_PAYLOAD_TOP:
+		return api_json_top(answer->status, answer->top);
 	case API_PAYLOAD_NONE:
 	case API_PAYLOAD_COUNT:
 		break;

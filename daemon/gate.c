@@ -20,6 +20,8 @@
  */
 #define ASKS_PER_S 100
 #define ASKS_BURST 1000
+/* One that stands still is not asked again and again. */
+#define STATUSES_OPEN_MAX 4
 
 struct gate {
 	LIST_ENTRY(gate) entry; /* of those that were retired */
@@ -38,7 +40,10 @@ struct gate {
 	unsigned int starts_open, policies_open;
 	bool has_sockets_back;
 	struct bucket asks;
-	char peer[SUPERVISOR_PATH_SIZE]; /* "" before there is one */
+	struct asks statuses; /* who waits for one */
+	unsigned int statuses_open;
+	struct message_gate_status status; /* as it last said */
+	char peer[SUPERVISOR_PATH_SIZE];   /* "" before there is one */
 	/* Between start and hello: what it is told then. Borrowed. */
 	const struct sandbox_net *net;
 };
@@ -181,10 +186,26 @@ on_ask_cancel(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_status(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct answer a = { .text = "", .digest = "" };
+	struct gate *g = proc_arg(arg);
+	int rc = message_gate_status_decode(&msg->body, &g->status);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	if (!take_answer(&g->statuses_open))
+		return -EPROTO;
+	return asks_answer(&g->statuses, msg->id, 0, &a) ? 0 : -EPROTO;
+}
+
 static const struct chan_rule gate_rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_ASK, MESSAGE_SMALL_BYTES, 0, 0, on_ask },
 	{ MSG_ASK_CANCEL, 0, 0, 0, on_ask_cancel },
+	{ MSG_GATE_STATUS_ANSWER, MESSAGE_SMALL_BYTES, 0, 0, on_status },
 	{ MSG_GATE_READY, 0, 0, 0, on_ready },
 	{ MSG_GATE_POLICY_ACK, MESSAGE_SMALL_BYTES, 0, 0, on_policy_ack },
 	{ MSG_GATE_SOCKETS, MESSAGE_SMALL_BYTES, GATE_SOCKET_COUNT,
@@ -201,6 +222,7 @@ gate_new(struct supervisor *sv, const struct gate_owner *owner, void *arg)
 	g->sv = sv;
 	g->owner = owner;
 	g->arg = arg;
+	asks_init(&g->statuses);
 	bucket_init(&g->asks, ASKS_PER_S, ASKS_BURST, clock_mono_ms());
 	return g;
 }
@@ -304,11 +326,19 @@ gate_kill(struct gate *g)
 	proc_kill(g->proc);
 }
 
+/* They hear that there is no answer. */
+static void
+forget_askers(struct gate *g)
+{
+	asks_fail(&g->statuses, -EAGAIN, "");
+}
+
 void
 gate_free(struct gate *g)
 {
 	if (g == NULL)
 		return;
+	forget_askers(g);
 	proc_free(g->proc);
 	(void)unlink(g->peer);
 	uids_give_back(&g->sv->uids, g->uid);
@@ -414,6 +444,7 @@ gate_retire(struct gate *g)
 		gate_free(g);
 		return;
 	}
+	forget_askers(g);
 	gate_set_owner(g, &retired_owner, g);
 	LIST_INSERT_HEAD(&g->sv->retired_gates, g, entry);
 }
@@ -439,6 +470,7 @@ gate_leave(struct gate *g)
 {
 	if (g == NULL)
 		return;
+	forget_askers(g);
 	proc_leave(g->proc);
 	free(g);
 }
@@ -478,6 +510,43 @@ gate_send(struct gate *g, uint16_t type, const struct wr *body, const int *fds,
 	if (rc == 0 && type == MSG_GATE_POLICY)
 		g->policies_open++;
 	return rc;
+}
+
+int
+gate_ask_status(struct gate *g, ask_done *done, void *arg)
+{
+	uint32_t id;
+	int rc;
+
+	if (!gate_is_ready(g))
+		return -EAGAIN;
+	if (g->statuses_open == STATUSES_OPEN_MAX)
+		return -EBUSY;
+	id = proc_next_id(g->proc);
+	rc = asks_add(&g->statuses, id, done, arg);
+	if (rc != 0)
+		return rc;
+	rc = proc_send(g->proc, MSG_GATE_STATUS, id, NULL, NULL, 0);
+	if (rc == 0)
+		g->statuses_open++;
+	else
+		asks_cancel(&g->statuses, arg);
+	return rc;
+}
+
+void
+gate_forget_asker(struct gate *g, const void *arg)
+{
+	if (g != NULL)
+		asks_cancel(&g->statuses, arg);
+}
+
+const struct message_gate_status *
+gate_status(const struct gate *g)
+{
+	static const struct message_gate_status none;
+
+	return g == NULL ? &none : &g->status;
 }
 
 void

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "base/message_ask.h"
+#include "base/message_gate.h"
+#include "daemon/asks.h"
 #include "daemon/proc.h"
 #include "netfilter/sandbox_net.h"
 
@@ -78,6 +80,17 @@ uint64_t gate_start_ticks(const struct gate *g);
  */
 int gate_send(struct gate *g, uint16_t type, const struct wr *body,
     const int *fds, unsigned int fd_count);
+
+/*
+ * Asks what it has counted; then gate_status() says it. 0, -EAGAIN while there
+ * is none to be asked (g may be NULL), -EBUSY while it owes too many answers,
+ * or -errno. done hears of its end, too.
+ */
+int gate_ask_status(struct gate *g, ask_done *done, void *arg);
+/* Whoever is arg no longer wants to hear. NULL is fine. */
+void gate_forget_asker(struct gate *g, const void *arg);
+/* As it last said; zeros before, and for NULL. Borrows. */
+const struct message_gate_status *gate_status(const struct gate *g);
 
 /* To what it asked by this number. */
 void gate_answer(struct gate *g, uint32_t number,

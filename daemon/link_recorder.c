@@ -294,6 +294,32 @@ on_status(struct chan *c, struct chan_msg *msg, void *arg)
 	return asks_answer(&s->asks, msg->id, 0, &a) ? 0 : -EPROTO;
 }
 
+int
+link_recorder_recent(struct supervisor *sv,
+    const struct message_recent_wanted *wanted, ask_done *done, void *arg)
+{
+	uint8_t buf[8 * RECENT_NAMED_MAX + 16];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	message_recent_wanted_encode(&w, wanted);
+	return service_ask(recorder_of(sv), MSG_RECORDER_RECENT, &w, NULL, 0,
+	    (struct asker){ done, arg });
+}
+
+static int
+on_recent(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct answer a = { .text = "", .digest = "" };
+	struct service *s = proc_arg(arg);
+	int rc = message_recent_decode(&msg->body, &s->sv->recent);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	s->sv->recorder_status = s->sv->recent.status;
+	return asks_answer(&s->asks, msg->id, 0, &a) ? 0 : -EPROTO;
+}
+
 static int
 on_nflog_here(struct chan *c, struct chan_msg *msg, void *arg)
 {
@@ -314,6 +340,7 @@ static const struct chan_rule rules[] = {
 	{ MSG_AUDIT_STATE, 8, 0, 0, on_state },
 	{ MSG_RECORDER_NFLOG_HERE, 0, 0, 1, on_nflog_here },
 	{ MSG_RECORDER_STATUS_ANSWER, MESSAGE_SMALL_BYTES, 0, 0, on_status },
+	{ MSG_RECORDER_RECENT_ANSWER, MESSAGE_LARGE_BYTES, 0, 0, on_recent },
 };
 
 static void

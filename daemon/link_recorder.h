@@ -4,6 +4,7 @@
 #ifndef TAPWARD_DAEMON_LINK_RECORDER_H
 #define TAPWARD_DAEMON_LINK_RECORDER_H
 
+#include "base/message_recent.h"
 #include "base/message_recorder.h"
 #include "base/message_vm.h"
 #include "daemon/service.h"
@@ -45,5 +46,8 @@ int link_recorder_metrics(struct supervisor *sv, int sink);
  * -EAGAIN while it is down, or -errno.
  */
 int link_recorder_status(struct supervisor *sv, ask_done *done, void *arg);
+/* The same for what it remembers; then it is in sv->recent. */
+int link_recorder_recent(struct supervisor *sv,
+    const struct message_recent_wanted *wanted, ask_done *done, void *arg);
 
 #endif

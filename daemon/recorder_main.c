@@ -306,6 +306,26 @@ on_metrics(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_recent(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	static struct message_recent recent;
+	static uint8_t buf[MESSAGE_LARGE_BYTES];
+	struct recorder *rec = arg;
+	uint64_t generations[RECENT_NAMED_MAX];
+	struct message_recent_wanted wanted;
+	struct wr w = wr_init(buf, sizeof(buf));
+	int rc = message_recent_wanted_decode(&msg->body, generations, &wanted);
+
+	if (rc != 0)
+		return rc;
+	fill_status(rec, &recent.status);
+	recorder_senders_recent(rec->senders, &wanted, &recent);
+	message_recent_encode(&w, &recent);
+	(void)chan_send(c, MSG_RECORDER_RECENT_ANSWER, msg->id, &w, NULL, 0);
+	return 0;
+}
+
 static const struct chan_rule rules[] = {
 	{ MSG_RECORDER_LOG, 0, 1, 2, on_log },
 	{ MSG_RECORDER_ATTACH, MESSAGE_SMALL_BYTES, 1, 1, on_attach },
@@ -319,6 +339,7 @@ static const struct chan_rule rules[] = {
 	    on_read },
 	{ MSG_RECORDER_STATUS, 0, 0, 0, on_status },
 	{ MSG_RECORDER_METRICS, 0, 1, 1, on_metrics },
+	{ MSG_RECORDER_RECENT, MESSAGE_LARGE_BYTES, 0, 0, on_recent },
 };
 
 static void

@@ -22,11 +22,13 @@
 #include "conf/verdict.h"
 #include "daemon/recorder_bucket.h"
 #include "daemon/recorder_packet.h"
+#include "daemon/recorder_tally.h"
 
 struct sender {
 	LIST_ENTRY(sender) entry;
 	struct recorder_senders *all;
 	struct message_recorder_sandbox about;
+	struct recorder_tally *tally;
 	struct bucket bucket;
 	struct bucket gaps;
 	struct chan *chan; /* one of these two */
@@ -44,6 +46,7 @@ struct recorder_senders {
 	struct event_base *base;
 	struct recorder_senders_callbacks cb;
 	struct event *overflow_event;
+	struct recorder_tallies *tallies;
 	LIST_HEAD(, sender) list;
 	uint32_t count;
 	uint8_t datagram[NFLOG_DATAGRAM_MAX];
@@ -62,6 +65,7 @@ sender_free(struct sender *s)
 	if (s->nflog != NULL)
 		event_free(s->nflog);
 	fd_close(&s->nflog_fd);
+	recorder_tally_unref(s->tally);
 	free(s);
 }
 
@@ -71,8 +75,10 @@ sender_record(struct sender *s, const struct audit_record *record)
 	struct bucket *b =
 	    record->event == AUDIT_LIFECYCLE ? &s->gaps : &s->bucket;
 
-	if (bucket_take(b, clock_mono_ms()))
-		s->all->cb.on_record(&s->about, record, s->all->cb.arg);
+	if (!bucket_take(b, clock_mono_ms()))
+		return;
+	recorder_tally_count(s->tally, clock_wall_ms(), record);
+	s->all->cb.on_record(&s->about, record, s->all->cb.arg);
 }
 
 static void
@@ -120,8 +126,9 @@ recorder_senders_new(struct event_base *base,
 	all->base = base;
 	all->cb = *cb;
 	LIST_INIT(&all->list);
+	all->tallies = recorder_tallies_new();
 	all->overflow_event = event_new(base, -1, EV_PERSIST, on_overflow, all);
-	if (all->overflow_event == NULL ||
+	if (all->tallies == NULL || all->overflow_event == NULL ||
 	    event_add(all->overflow_event, &every) == -1) {
 		recorder_senders_free(all);
 		return NULL;
@@ -138,6 +145,7 @@ recorder_senders_free(struct recorder_senders *all)
 		sender_free(LIST_FIRST(&all->list));
 	if (all->overflow_event != NULL)
 		event_free(all->overflow_event);
+	recorder_tallies_free(all->tallies);
 	free(all);
 }
 
@@ -152,6 +160,11 @@ sender_new(struct recorder_senders *all,
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return NULL;
+	s->tally = recorder_tally_ref(all->tallies, about);
+	if (s->tally == NULL) {
+		free(s);
+		return NULL;
+	}
 	s->all = all;
 	s->about = *about;
 	s->nflog_fd = -1;
@@ -418,6 +431,13 @@ recorder_senders_state(struct recorder_senders *all, bool can_write)
 
 	LIST_FOREACH(s, &all->list, entry)
 	sender_tell(s, can_write);
+}
+
+void
+recorder_senders_recent(const struct recorder_senders *all,
+    const struct message_recent_wanted *wanted, struct message_recent *ret)
+{
+	recorder_tallies_tell(all->tallies, wanted, ret);
 }
 
 uint32_t

@@ -7,6 +7,7 @@
 #define TAPWARD_DAEMON_RECORDER_SENDER_H
 
 #include "base/message_audit.h"
+#include "base/message_recent.h"
 #include "base/message_recorder.h"
 
 struct event_base;
@@ -67,6 +68,9 @@ int recorder_senders_nflog_fd(const struct recorder_senders *all,
     const struct message_recorder_sandbox *about);
 /* Tells all channels. */
 void recorder_senders_state(struct recorder_senders *all, bool can_write);
+/* What is remembered of sandboxes that send: all but ret->status. */
+void recorder_senders_recent(const struct recorder_senders *all,
+    const struct message_recent_wanted *wanted, struct message_recent *ret);
 uint32_t recorder_senders_count(const struct recorder_senders *all);
 
 #endif

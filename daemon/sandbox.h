@@ -57,6 +57,8 @@ struct sandbox {
 	struct policy_set policy;
 	struct sandbox_net *net;
 	struct gate *gate;
+	/* What this gate last counted, and those before it in all. */
+	struct message_gate_status counted, counted_before;
 	struct questions questions; /* that it waits for an answer to */
 	struct wires wires;         /* while a job connects it */
 	struct event *device_event, *ruleset_event, *ttl_event;

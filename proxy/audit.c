@@ -165,6 +165,17 @@ on_retry(evutil_socket_t fd, short what, void *arg)
 	tell_lost(p);
 }
 
+/* A gap that we own up to is no refusal of anything. */
+static void
+note(struct gate *g, const struct audit_record *r)
+{
+	if (r->event == AUDIT_REQUEST)
+		g->status.requests++;
+	if (r->event != AUDIT_LIFECYCLE && r->reason != REASON_NONE &&
+	    r->verdict == ACTION_DENY)
+		g->status.denied++;
+}
+
 void
 audit_send(struct gate *g, const struct audit_record *r)
 {
@@ -172,6 +183,7 @@ audit_send(struct gate *g, const struct audit_record *r)
 	struct wr body = wr_init(buf, sizeof(buf));
 	struct audit_port *p = g->audit;
 
+	note(g, r);
 	if (p == NULL)
 		return;
 	message_audit_encode(&body, r);

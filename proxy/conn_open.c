@@ -174,7 +174,6 @@ conn_open(struct gate *g, int fd, bool is_explicit)
 
 	if (is_over_cap) {
 		fd_reset(&fd);
-		g->status.denied++;
 		g->conns->over_cap++;
 	}
 	if (g->conns->over_cap > 0)

@@ -170,7 +170,7 @@ take_body(struct exchange *x, struct span data)
 	if (x->has_credential)
 		return exchange_search_body(x, data);
 	taken = x->ops->body(x->arg, data);
-	x->down += taken;
+	exchange_went_down(x, taken);
 	return taken;
 }
 

@@ -65,9 +65,4 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
 	r.detail = span_of(text);
 	audit_send(x->gate, &r);
 	*x->front.is_recorded = true;
-	x->gate->status.requests++;
-	x->gate->status.up += x->up;
-	x->gate->status.down += x->down;
-	if (reason != REASON_NONE)
-		x->gate->status.denied++;
 }

@@ -54,8 +54,9 @@ say(struct exchange *x, const struct metadata_answer *a)
 	x->ops->head(x->arg, &h);
 	if (h.body == EXCHANGE_BODY_NONE)
 		return;
-	x->down = x->ops->body(x->arg,
-	    (struct span){ (const uint8_t *)a->body, a->len });
+	exchange_went_down(x,
+	    x->ops->body(x->arg,
+		(struct span){ (const uint8_t *)a->body, a->len }));
 	/* It holds 64 KiB, so it has room; if not, that is to be seen. */
 	if (x->down < a->len)
 		x->ops->cut(x->arg);

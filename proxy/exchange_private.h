@@ -118,6 +118,24 @@ struct exchange {
 	uint64_t up_wanted;
 };
 
+/*
+ * Bytes of a body went to the origin, or to the guest. What the gate has moved
+ * in all grows with them, not only when the record of their exchange is made.
+ */
+static inline void
+exchange_went_up(struct exchange *x, size_t bytes)
+{
+	x->up += bytes;
+	x->gate->status.up += bytes;
+}
+
+static inline void
+exchange_went_down(struct exchange *x, size_t bytes)
+{
+	x->down += bytes;
+	x->gate->status.down += bytes;
+}
+
 /* --- exchange.c --- */
 void exchange_enter(struct exchange *x, enum exchange_state next);
 /* Its origin is ready: sends the head. */

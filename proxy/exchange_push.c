@@ -305,7 +305,7 @@ send_on(struct exchange *x, struct span data)
 		return data.len;
 	}
 	taken = origin_send_body(x->origin, data);
-	x->up += taken;
+	exchange_went_up(x, taken);
 	p->bytes += taken;
 	return taken;
 }
@@ -396,7 +396,7 @@ flush(struct exchange *x)
 		if (taken == 0)
 			return;
 		p->sent += taken;
-		x->up += taken;
+		exchange_went_up(x, taken);
 		x->is_up_begun = true;
 	}
 	p->is_flushed = true;

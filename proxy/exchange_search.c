@@ -115,7 +115,7 @@ exchange_give(struct exchange *x)
 	if (s.len > 0) {
 		size_t taken = x->ops->body(x->arg, s);
 
-		x->down += taken;
+		exchange_went_down(x, taken);
 		sieve_take(&x->sieve, taken);
 	}
 	return sieve_is_empty(&x->sieve);
@@ -132,7 +132,7 @@ skim(struct exchange *x, struct span data)
 		return 0;
 	taken = x->ops->body(x->arg, data);
 	sieve_skimmed(&x->sieve, taken);
-	x->down += taken;
+	exchange_went_down(x, taken);
 	return taken;
 }
 

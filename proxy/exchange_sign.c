@@ -277,7 +277,7 @@ send_held(struct exchange *x)
 		if (sent == 0)
 			return false;
 		r->sent += sent;
-		x->up += sent;
+		exchange_went_up(x, sent);
 	}
 	return true;
 }

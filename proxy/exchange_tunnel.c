@@ -167,7 +167,7 @@ give(struct exchange *x, struct span s)
 {
 	size_t taken = s.len == 0 ? 0 : x->ops->body(x->arg, s);
 
-	x->down += taken;
+	exchange_went_down(x, taken);
 	return taken;
 }
 

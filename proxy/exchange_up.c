@@ -15,7 +15,7 @@ take_up(struct exchange *x, struct span data)
 	if (exchange_holds_body(x))
 		return exchange_sign_up(x, data);
 	taken = origin_send_body(x->origin, data);
-	x->up += taken;
+	exchange_went_up(x, taken);
 	x->is_up_begun = x->is_up_begun || taken > 0;
 	return taken;
 }

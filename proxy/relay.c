@@ -91,16 +91,21 @@ pump_failed(struct relay *r)
 static void
 pump(struct relay *r)
 {
-	uint64_t before = r->up.moved + r->down.moved;
+	const uint64_t up = r->up.moved, down = r->down.moved;
 	int guest = r->conn->fd, origin = r->origin_fd;
+	bool is_fine;
 
 	r->wants_turn = false;
-	if (!way_pump(r, &r->up, guest, origin) ||
-	    !way_pump(r, &r->down, origin, guest)) {
+	is_fine = way_pump(r, &r->up, guest, origin) &&
+	    way_pump(r, &r->down, origin, guest);
+
+	r->conn->gate->status.up += r->up.moved - up;
+	r->conn->gate->status.down += r->down.moved - down;
+	if (!is_fine) {
 		pump_failed(r);
 		return;
 	}
-	if (r->up.moved + r->down.moved != before)
+	if (r->up.moved != up || r->down.moved != down)
 		touch(r);
 	if (way_is_over(&r->up) && way_is_over(&r->down)) {
 		conn_close(r->conn, REASON_NONE);

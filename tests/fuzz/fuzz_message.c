@@ -22,7 +22,9 @@
 #include "base/message_gate.h"
 #include "base/message_helper.h"
 #include "base/message_lease.h"
+#include "base/message_recent.h"
 #include "base/message_recorder.h"
+#include "base/message_top.h"
 #include "base/message_vm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -153,11 +155,13 @@ again_api_answer(struct rd *r, struct wr *w)
 	static struct message_api_sandbox sandbox;
 	static struct message_api_status status;
 	static struct message_api_asks asks;
+	static struct message_top top;
 	struct message_api_page page = { .entries = entries };
 	struct message_api_answer m = { .sandbox = &sandbox,
 		.page = &page,
 		.status = &status,
-		.asks = &asks };
+		.asks = &asks,
+		.top = &top };
 
 	if (message_api_answer_decode(r, text, &m) != 0)
 		return false;
@@ -168,6 +172,20 @@ again_api_answer(struct rd *r, struct wr *w)
 AGAIN(ask)
 AGAIN(asked)
 AGAIN(ask_allowed)
+AGAIN(recent)
+AGAIN(top)
+
+static bool
+again_recent_wanted(struct rd *r, struct wr *w)
+{
+	uint64_t room[RECENT_NAMED_MAX];
+	struct message_recent_wanted m;
+
+	if (message_recent_wanted_decode(r, room, &m) != 0)
+		return false;
+	message_recent_wanted_encode(w, &m);
+	return true;
+}
 
 /* The order is that of the corpus: append only. */
 static again *const kinds[] = {
@@ -220,6 +238,9 @@ static again *const kinds[] = {
 	again_ask_allowed,
 	again_ca_set,
 	again_ca_roots,
+	again_recent,
+	again_recent_wanted,
+	again_top,
 };
 
 int
