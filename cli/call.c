@@ -328,9 +328,16 @@ call_quietly(const struct cli *cli, const char *method, const char *path,
     struct reply *ret)
 {
 	const struct call q = { .method = method, .path = path };
+
+	return call_quietly_for(cli, &q, ret);
+}
+
+int
+call_quietly_for(const struct cli *cli, const struct call *q, struct reply *ret)
+{
 	struct err ignored;
 
-	if (call_exchange(cli, &q, ret, &ignored) != 0)
+	if (call_exchange(cli, q, ret, &ignored) != 0)
 		return CLI_NO_DAEMON;
 	if (ret->status < 400)
 		return 0;

@@ -56,6 +56,9 @@ int call_refused(const struct cli *cli, const struct call *q,
 /* The same for one without a body or descriptors, and without a word. */
 int call_quietly(const struct cli *cli, const char *method, const char *path,
     struct reply *ret);
+/* As the first, without a word. */
+int call_quietly_for(const struct cli *cli, const struct call *q,
+    struct reply *ret);
 /* As the first, for one without a body or descriptors. */
 int call_simply(const struct cli *cli, const char *method, const char *path,
     struct reply *ret);

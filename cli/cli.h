@@ -55,6 +55,7 @@ int cmd_list(const struct cli *cli, int argc, char **argv);
 int cmd_show(const struct cli *cli, int argc, char **argv);
 int cmd_rm(const struct cli *cli, int argc, char **argv);
 int cmd_reload(const struct cli *cli, int argc, char **argv);
+int cmd_top(const struct cli *cli, int argc, char **argv);
 int cmd_status(const struct cli *cli, int argc, char **argv);
 int cmd_doctor(const struct cli *cli, int argc, char **argv);
 int cmd_env(const struct cli *cli, int argc, char **argv);

@@ -88,6 +88,8 @@ static const struct cli_command commands[] = {
 	{ "learn", "NAME", "a policy that lets through what it asked for",
 	    cmd_learn },
 	{ "status", "[--json]", "how the daemon is", cmd_status },
+	{ "top", "[NAME] [--once] [--json] [--interval 1s] [--sort COLUMN]",
+	    "what sandboxes do now", cmd_top },
 	{ "doctor", "[--config FILE] [--json]",
 	    "what keeps this host from working, and what mends it",
 	    cmd_doctor },

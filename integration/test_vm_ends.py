@@ -1,10 +1,13 @@
 """How microVMs end: killed at each stage, by their limits, by their guests."""
 import contextlib
+import fcntl
 import json
 import os
 import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 from harness.claims import claim, contains, equal, lacks, until
