@@ -1,12 +1,10 @@
 """Images go to and from a registry by skopeo, in a guest that has no login."""
 import hashlib
-import io
-import json
 import os
-import tarfile
 
 from harness import canary
 from harness.claims import claim, contains, equal, lacks
+from harness.images import make_layout
 from harness.registry import SERVICE, Registry, TokenServer
 from harness.world import World
 
@@ -64,41 +62,8 @@ def world():
         w.start()
         _world.update(w=w, auth=auth, registry=registry,
                       s=w.sandbox(POLICY, "ci-oci"))
-        image(f"{w.folder}/image")
+        make_layout(f"{w.folder}/image", 1 << 20)
     return _world["w"], _world["auth"], _world["s"]
-
-
-def blob(folder, data):
-    name = hashlib.sha256(data).hexdigest()
-    os.makedirs(f"{folder}/blobs/sha256", exist_ok=True)
-    with open(f"{folder}/blobs/sha256/{name}", "wb") as f:
-        f.write(data)
-    return {"digest": f"sha256:{name}", "size": len(data)}
-
-
-def image(folder):
-    """An image of one layer with one file, as OCI's image-spec has it."""
-    base = "application/vnd.oci.image"
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w") as tar:
-        member = tarfile.TarInfo("hello")
-        member.size = 1 << 20
-        tar.addfile(member, io.BytesIO(os.urandom(1 << 20)))
-    layer = blob(folder, raw.getvalue())
-    config = blob(folder, json.dumps(
-        {"architecture": "amd64", "os": "linux", "config": {},
-         "rootfs": {"type": "layers",
-                    "diff_ids": [layer["digest"]]}}).encode())
-    manifest = blob(folder, json.dumps(
-        {"schemaVersion": 2, "mediaType": f"{base}.manifest.v1+json",
-         "config": dict(config, mediaType=f"{base}.config.v1+json"),
-         "layers": [dict(layer, mediaType=f"{base}.layer.v1.tar")]}).encode())
-    for name, text in (("oci-layout", {"imageLayoutVersion": "1.0.0"}),
-                       ("index.json", {"schemaVersion": 2, "manifests": [
-                           dict(manifest,
-                                mediaType=f"{base}.manifest.v1+json")]})):
-        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
-            json.dump(text, f)
 
 
 def skopeo(s, w, *argv):

@@ -1,20 +1,17 @@
 """A real pip and a private index that wants a user and a password: the guest
 has a placeholder."""
-import base64
-import hashlib
 import os
 import secrets
-import zipfile
 
 from harness import canary, shell
 from harness.claims import claim, contains, equal, lacks
 from harness.origins import Nginx
+from harness.wheels import WHEEL, make_wheel
 from harness.world import World
 
 HOST = "pypi.example.com"
 ADDRESS = "10.201.0.21"
 PASSWORD = secrets.token_urlsafe(24)
-WHEEL = "widget-1.0-py3-none-any.whl"
 
 POLICY = f"""\
 [policy]
@@ -38,25 +35,6 @@ grant  = ci-*
 """
 
 _world = {}
-
-
-def make_wheel(path):
-    """As the binary distribution format of Python's packages has it."""
-    files = {
-        "widget.py": "NAME = 'the widget'\n",
-        "widget-1.0.dist-info/METADATA":
-            "Metadata-Version: 2.1\nName: widget\nVersion: 1.0\n",
-        "widget-1.0.dist-info/WHEEL":
-            "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\n"
-            "Tag: py3-none-any\n"}
-    rows = "".join("{},sha256={},{}\n".format(
-        name, base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
-        .decode().rstrip("="), len(text)) for name, text in files.items())
-    files["widget-1.0.dist-info/RECORD"] = \
-        rows + "widget-1.0.dist-info/RECORD,,\n"
-    with zipfile.ZipFile(path, "w") as f:
-        for name, text in files.items():
-            f.writestr(name, text)
 
 
 def index(w):

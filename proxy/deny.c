@@ -1,10 +1,10 @@
 /*
  * Answers to what is refused, see deny.h.
  *
- * Which client shows what: npm, yarn, gem, apt, maven and pip the reason
+ * Which client shows what: npm, pnpm, gem, apt, maven and composer the reason
  * phrase; git and go a text/plain body; npm and yarn the JSON field "error",
- * docker "errors[0].message", composer "warning". So each of them carries the
- * same line.
+ * docker "errors[0].message", cargo "errors[0].detail", composer "warning". So
+ * each of them carries the same line. Others have a row in forms[].
  */
 #include "proxy/deny.h"
 
@@ -75,19 +75,85 @@ deny_of(const struct verdict *v)
 	return d;
 }
 
-bool
-deny_wants_json(const struct http_fields *f)
+/* The first row of which all that it names fits. */
+static const struct {
+	const char *agent;  /* how User-Agent begins, or NULL */
+	const char *accept; /* what some Accept holds, or NULL */
+	const char *path;   /* the whole of it, or NULL */
+	enum deny_form form;
+} forms[] = {
+	/*
+	 * pip passes over an index page of status 4xx in silence, and names
+	 * the type of a page that is none.
+	 */
+	{ "pip/", "application/vnd.pypi.simple", NULL, DENY_FORM_TYPE },
+	/*
+	 * These ask whether there is a registry, and print a bare number if
+	 * there is none. After a 401 they ask for what they want, and print
+	 * the JSON of that answer.
+	 */
+	{ "skopeo/", NULL, "/v2/", DENY_FORM_PING },
+	{ "containers/", NULL, "/v2/", DENY_FORM_PING },
+	{ "Buildah/", NULL, "/v2/", DENY_FORM_PING },
+	{ "libpod/", NULL, "/v2/", DENY_FORM_PING },
+	/* JSON that they do not ask for. */
+	{ "skopeo/", NULL, NULL, DENY_FORM_JSON },
+	{ "containers/", NULL, NULL, DENY_FORM_JSON },
+	{ "Buildah/", NULL, NULL, DENY_FORM_JSON },
+	{ "libpod/", NULL, NULL, DENY_FORM_JSON },
+	{ "Composer/", NULL, NULL, DENY_FORM_JSON },
+	{ NULL, "json", NULL, DENY_FORM_JSON },
+};
+
+static bool
+is_agent(const struct http_fields *f, const char *begin)
+{
+	const struct http_field *at = http_field_find(f, "user-agent", 0);
+	size_t len = strlen(begin);
+
+	return at != NULL && at->value.len >= len &&
+	    span_is((struct span){ at->value.ptr, len }, begin);
+}
+
+/* In any letter case, in any of the fields. */
+static bool
+accepts(const struct http_fields *f, const char *part)
 {
 	const struct http_field *at;
+	size_t len = strlen(part);
 
 	for (size_t i = 0; (at = http_field_find(f, "accept", i)) != NULL; i++)
-		for (size_t j = 0; j + 4 <= at->value.len; j++)
-			if (span_is_case((struct span){ at->value.ptr + j, 4 },
-				"json"))
+		for (size_t j = 0; j + len <= at->value.len; j++)
+			if (span_is_case((struct span){ at->value.ptr + j,
+					     len },
+				part))
 				return true;
-	at = http_field_find(f, "user-agent", 0);
-	return at != NULL && at->value.len >= 9 &&
-	    span_is((struct span){ at->value.ptr, 9 }, "Composer/");
+	return false;
+}
+
+enum deny_form
+deny_form_of(const struct http_fields *f, struct span path)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if ((forms[i].agent == NULL || is_agent(f, forms[i].agent)) &&
+		    (forms[i].accept == NULL || accepts(f, forms[i].accept)) &&
+		    (forms[i].path == NULL || span_is(path, forms[i].path)))
+			return forms[i].form;
+	return DENY_FORM_TEXT;
+}
+
+/* Only where the policy says no: what may go better later says so to all. */
+unsigned int
+deny_status(const struct deny *d)
+{
+	unsigned int status =
+	    d->status != 0 ? d->status : reason_http_status(d->reason);
+
+	if (status == 403 && d->form == DENY_FORM_TYPE)
+		return 300;
+	if (status == 403 && d->form == DENY_FORM_PING)
+		return 401;
+	return status;
 }
 
 /*
@@ -221,10 +287,11 @@ write_json(const char *line, struct deny_answer *a)
 	json_open_object(&j, NULL);
 	json_str(&j, "code", "DENIED");
 	json_str(&j, "message", line);
-	json_str(&j, "detail", a->code);
+	json_str(&j, "detail", line);
 	json_close_object(&j);
 	json_close_array(&j);
 	json_str(&j, "warning", line);
+	json_str(&j, "reason", a->code);
 	json_close_object(&j);
 	wr_text(&w, "\n");
 	finish(&w, a->body);
@@ -244,14 +311,28 @@ write_text(const char *line, struct deny_answer *a)
 	a->content_type = "text/plain; charset=utf-8";
 }
 
+/* The line as a parameter (RFC 9110 5.6.6), whose two bytes it cannot hold. */
+static void
+write_type(const char *line, struct deny_answer *a)
+{
+	struct wr w = wr_init(a->type, sizeof(a->type) - 1);
+
+	wr_text(&w, "text/plain; reason=\"");
+	for (; *line != '\0'; line++)
+		wr_u8(&w,
+		    *line == '"' || *line == '\\' ? '\'' : (uint8_t)*line);
+	wr_text(&w, "\"");
+	finish(&w, a->type);
+	a->content_type = a->type;
+}
+
 void
 deny_answer(const struct deny *d, struct deny_answer *ret)
 {
 	char line[DENY_TEXT_MAX + 1];
 	struct wr w = wr_init(ret->code, sizeof(ret->code) - 1);
 
-	ret->status =
-	    d->status != 0 ? d->status : reason_http_status(d->reason);
+	ret->status = deny_status(d);
 	if (d->by_ceiling)
 		wr_text(&w, "ceiling-");
 	wr_text(&w, reason_code(d->reason));
@@ -266,10 +347,12 @@ deny_answer(const struct deny *d, struct deny_answer *ret)
 
 	ret->has_retry_after = ret->status == 429;
 	ret->retry_after_s = d->retry_after_s == 0 ? 1 : d->retry_after_s;
-	if (d->wants_json)
+	if (d->form == DENY_FORM_JSON || d->form == DENY_FORM_PING)
 		write_json(line, ret);
 	else
 		write_text(line, ret);
+	if (ret->status == 300)
+		write_type(line, ret);
 	assert(ret->body_len > 0);
 	ret->report = d->report;
 	if (d->report.len > 0)

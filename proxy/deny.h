@@ -14,7 +14,18 @@
 #include "conf/verdict.h"
 
 #define DENY_TEXT_MAX 200
-#define DENY_BODY_MAX 2048
+#define DENY_BODY_MAX 2560
+
+/*
+ * Where the client prints what it is told. Only what it sees differs: nothing
+ * is let through by any of them.
+ */
+enum deny_form {
+	DENY_FORM_TEXT, /* text/plain */
+	DENY_FORM_JSON,
+	DENY_FORM_TYPE, /* 300, the line in Content-Type */
+	DENY_FORM_PING, /* 401 without a challenge, then JSON */
+};
 
 /* What is refused and why. Everything is borrowed. */
 struct deny {
@@ -34,7 +45,7 @@ struct deny {
 	const char *host; /* "" when it is not known */
 	uint16_t port;
 	struct span path;
-	bool wants_json;
+	enum deny_form form;
 	/* git's own answer to a push (proxy/push_report.h), or empty. */
 	struct span report;
 	/*
@@ -56,7 +67,8 @@ struct deny_answer {
 	char proxy_status[128]; /* RFC 9209 */
 	bool has_retry_after;
 	unsigned int retry_after_s;
-	const char *content_type;
+	const char *content_type; /* of this struct, or static */
+	char type[DENY_TEXT_MAX + 32];
 	char body[DENY_BODY_MAX];
 	size_t body_len;
 	struct span report; /* instead of body, if it is not empty; borrowed */
@@ -66,11 +78,10 @@ struct deny_answer {
 struct span deny_content(const struct deny_answer *a);
 
 void deny_answer(const struct deny *d, struct deny_answer *ret);
-/*
- * Does the request ask for JSON, or does it come from a program that prints
- * only JSON's fields (Composer)?
- */
+/* The status that it goes out with. */
+unsigned int deny_status(const struct deny *d);
+/* By the table in deny.c, of a request's fields and path. */
 struct http_fields;
-bool deny_wants_json(const struct http_fields *f);
+enum deny_form deny_form_of(const struct http_fields *f, struct span path);
 
 #endif

@@ -119,16 +119,14 @@ complete(struct exchange *x, struct deny *d)
 	d->host = x->host;
 	d->port = x->port;
 	d->path = x->path;
-	d->wants_json = x->wants_json;
+	d->form = x->form;
 }
 
 /* As the guest sees it; 0: it sees none. */
 static unsigned int
 status_of(const struct deny *d)
 {
-	if (d->is_unseen)
-		return 0;
-	return d->status != 0 ? d->status : reason_http_status(d->reason);
+	return d->is_unseen ? 0 : deny_status(d);
 }
 
 void
@@ -257,7 +255,6 @@ make(const struct exchange_front *front, const struct http_request *req,
 					       : METHOD_NAME_SIZE - 1);
 	x->known_method = req->known_method;
 	x->is_websocket = req->is_websocket;
-	x->wants_json = deny_wants_json(&req->fields);
 	x->framing = req->framing;
 	x->length = req->length;
 	x->takes_trailers =
@@ -268,6 +265,7 @@ make(const struct exchange_front *front, const struct http_request *req,
 		free(x);
 		return NULL;
 	}
+	x->form = deny_form_of(&req->fields, x->path);
 	return x;
 }
 

@@ -61,7 +61,7 @@ struct exchange {
 	struct span path, query;
 	bool has_query;
 	bool is_websocket;
-	bool wants_json;
+	enum deny_form form;
 	enum http_framing framing;
 	uint64_t length;
 	bool takes_trailers;

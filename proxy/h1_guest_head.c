@@ -39,8 +39,7 @@ record(struct h1_guest *h, const struct deny *d, unsigned int status)
 void
 h1_guest_refuse_head(struct h1_guest *h, struct deny *d)
 {
-	unsigned int status =
-	    d->status != 0 ? d->status : reason_http_status(d->reason);
+	unsigned int status = deny_status(d);
 
 	if (d->host[0] == '\0') {
 		d->host = h->spec.front.host;

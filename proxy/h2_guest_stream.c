@@ -241,7 +241,8 @@ write_deny(struct h2_stream *s, const struct deny *d)
 	struct deny_answer a;
 	struct h2_nv nv;
 
-	plain.wants_json = d->wants_json && !s->is_grpc;
+	if (s->is_grpc)
+		plain.form = DENY_FORM_TEXT;
 	deny_answer(&plain, &a);
 	s->is_ended = true;
 	if (s->is_grpc) {

@@ -2,7 +2,8 @@
  * What a guest is shown, made of bytes that it sent itself. Whatever those
  * are: a status line and fields stay one line each; the body is one line of
  * bounded length that ends with the code, or whole JSON that says the same
- * line in every field; and of the ceiling nothing shows but that it was it.
+ * line in every field; no form of it is a success; and of the ceiling nothing
+ * shows but that it was it.
  */
 #include "fuzz_wire.h"
 
@@ -66,20 +67,39 @@ is_json(const struct deny_answer *a)
 	    json_object_get(j, "error")));
 	HOLDS(json_equal(json_object_get(first, "message"),
 	    json_object_get(j, "error")));
+	HOLDS(json_equal(json_object_get(first, "detail"),
+	    json_object_get(j, "error")));
 	json_decref(j);
+}
+
+/* A field's value: printable, and at most one string, which ends it. */
+static void
+is_type(const struct deny_answer *a)
+{
+	const char *quote = strchr(a->content_type, '"');
+	size_t len = strlen(a->content_type);
+
+	is_printable(a->content_type);
+	HOLDS(quote == NULL ||
+	    strchr(quote + 1, '"') == a->content_type + len - 1);
+	HOLDS(strchr(a->content_type, '\\') == NULL);
 }
 
 static void
 is_sound(const struct deny *d, struct deny_answer *a)
 {
-	HOLDS(a->status >= 400 && a->status <= 599);
+	HOLDS((a->status >= 400 && a->status <= 599) ||
+	    (a->status == 300 && d->form == DENY_FORM_TYPE));
 	HOLDS(a->phrase[0] != '\0');
 	is_printable(a->phrase);
 	is_printable(a->code);
 	is_printable(a->proxy_status);
 	HOLDS(
 	    a->body_len == strlen(a->body) && a->body[a->body_len - 1] == '\n');
-	if (d->wants_json) {
+	is_type(a);
+	if (a->content_type == a->type)
+		HOLDS(a->status == 300);
+	if (d->form == DENY_FORM_JSON || d->form == DENY_FORM_PING) {
 		is_json(a);
 	} else {
 		a->body[a->body_len - 1] = '\0';
@@ -109,7 +129,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t how = rd_u8(&r);
 
 	d.by_ceiling = (how & 1) != 0;
-	d.wants_json = (how & 2) != 0;
+	d.form = (how & 2) != 0 ? DENY_FORM_JSON
+	    : (how & 8) != 0    ? DENY_FORM_TYPE
+	    : (how & 16) != 0   ? DENY_FORM_PING
+				: DENY_FORM_TEXT;
 	d.scheme = (how & 4) != 0 ? SCHEME_HTTP : SCHEME_HTTPS;
 	d.port = rd_u16(&r);
 	d.line = rd_u32(&r);

@@ -148,42 +148,103 @@ json_carries_the_line_in_each_field_that_clients_print(void **state)
 	char want[1024];
 
 	(void)state;
-	d.wants_json = true;
+	d.form = DENY_FORM_JSON;
 	deny_answer(&d, &a);
 	(void)snprintf(want, sizeof(want),
 	    "{\"error\":\"%s\",\"message\":\"%s\",\"errors\":[{\"code\":"
-	    "\"DENIED\",\"message\":\"%s\",\"detail\":\"method\"}],"
-	    "\"warning\":\"%s\"}\n",
-	    line, line, line, line);
+	    "\"DENIED\",\"message\":\"%s\",\"detail\":\"%s\"}],"
+	    "\"warning\":\"%s\",\"reason\":\"method\"}\n",
+	    line, line, line, line, line);
 	assert_string_equal(a.body, want);
 	assert_string_equal(a.content_type, "application/json");
 }
 
+#define PIP_ACCEPT "application/vnd.pypi.simple.v1+json, text/html; q=0.01"
+
 static const struct {
-	const char *name, *value;
-	bool wants;
-} accepts[] = {
-	{ "Accept", "application/json", true },
-	{ "accept", "text/html, application/vnd.npm.install-v1+JSON;q=1",
-	    true },
-	{ "Accept", "*/*", false },
-	{ "User-Agent", "Composer/2.5.5 (Linux; PHP 8)", true },
-	{ "User-Agent", "git/2.39 Composer/2", false },
-	{ "X-Accept", "application/json", false },
+	const char *agent, *accept, *path;
+	enum deny_form form;
+} forms[] = {
+	{ NULL, "application/json", "/", DENY_FORM_JSON },
+	{ NULL, "text/html, application/vnd.npm.install-v1+JSON;q=1", "/",
+	    DENY_FORM_JSON },
+	{ "curl/7.88.1", "*/*", "/", DENY_FORM_TEXT },
+	{ NULL, NULL, "/", DENY_FORM_TEXT },
+	{ "Composer/2.5.5 (Linux; PHP 8)", NULL, "/packages.json",
+	    DENY_FORM_JSON },
+	{ "git/2.39 Composer/2", "*/*", "/", DENY_FORM_TEXT },
+	/* an index page of pip's, and a file */
+	{ "pip/23.0.1 {\"ci\":null}", PIP_ACCEPT, "/simple/x/",
+	    DENY_FORM_TYPE },
+	{ "pip/23.0.1", "*/*", "/packages/x.whl", DENY_FORM_TEXT },
+	{ "uv/0.5", PIP_ACCEPT, "/simple/x/", DENY_FORM_JSON },
+	/* the first question of an image's pull, and the next */
+	{ "skopeo/1.9.3", NULL, "/v2/", DENY_FORM_PING },
+	{ "containers/5.23 (github.com/containers/image)", NULL, "/v2/",
+	    DENY_FORM_PING },
+	{ "skopeo/1.9.3", NULL, "/v2/x/blobs/uploads/", DENY_FORM_JSON },
+	{ "docker/20.10", NULL, "/v2/", DENY_FORM_TEXT },
 };
 
 static void
-json_is_for_who_asks_and_for_composer(void **state)
+add(struct http_fields *f, const char *name, const char *value)
+{
+	if (value == NULL)
+		return;
+	f->at[f->count].name = span_of(name);
+	f->at[f->count++].value = span_of(value);
+}
+
+static void
+each_client_has_the_form_that_it_prints(void **state)
 {
 	static struct http_fields f;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(accepts) / sizeof(accepts[0]); i++) {
-		f.count = 1;
-		f.at[0].name = span_of(accepts[i].name);
-		f.at[0].value = span_of(accepts[i].value);
-		if (deny_wants_json(&f) != accepts[i].wants)
-			fail_msg("%s: %s", accepts[i].name, accepts[i].value);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		f.count = 0;
+		add(&f, "X-Accept", "application/json");
+		add(&f, "user-agent", forms[i].agent);
+		add(&f, "Accept", forms[i].accept);
+		if (deny_form_of(&f, span_of(forms[i].path)) != forms[i].form)
+			fail_msg("%s %s %s", forms[i].agent, forms[i].accept,
+			    forms[i].path);
+	}
+}
+
+static const struct {
+	enum deny_form form;
+	enum reason reason;
+	unsigned int status;
+	const char *type;
+} statuses[] = {
+	{ DENY_FORM_TYPE, REASON_METHOD, 300,
+	    "text/plain; reason=\"tapward: GET https://registry.example.org/"
+	    "a'b' refused: no rule for this host allows this method (method, "
+	    "tapward.ini:12)\"" },
+	{ DENY_FORM_PING, REASON_METHOD, 401, "application/json" },
+	/* what may go better later, or is the request's own fault */
+	{ DENY_FORM_TYPE, REASON_TIMEOUT, 504, "text/plain; charset=utf-8" },
+	{ DENY_FORM_PING, REASON_LIMIT_RATE, 429, "application/json" },
+	{ DENY_FORM_TYPE, REASON_BAD_REQUEST, 400,
+	    "text/plain; charset=utf-8" },
+};
+
+static void
+another_status_is_for_what_the_policy_refuses(void **state)
+{
+	static struct deny_answer a;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		struct deny d = request(statuses[i].reason);
+
+		d.path = span_of("/a\"b\\");
+		d.form = statuses[i].form;
+		deny_answer(&d, &a);
+		assert_int_equal(a.status, statuses[i].status);
+		assert_int_equal(a.status, deny_status(&d));
+		assert_string_equal(a.content_type, statuses[i].type);
 	}
 }
 
@@ -196,7 +257,8 @@ main(void)
 		    every_line_is_short_and_printable_and_keeps_its_end),
 		cmocka_unit_test(
 		    json_carries_the_line_in_each_field_that_clients_print),
-		cmocka_unit_test(json_is_for_who_asks_and_for_composer),
+		cmocka_unit_test(each_client_has_the_form_that_it_prints),
+		cmocka_unit_test(another_status_is_for_what_the_policy_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
