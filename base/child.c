@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,6 +18,7 @@
 
 #include "base/ascii.h"
 #include "base/log.h"
+#include "base/manager.h"
 #include "base/message.h"
 
 static uint32_t
@@ -44,6 +46,18 @@ child_program_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
+/* It is confined: what comes next may be said and read. */
+static void
+child_begin(struct child *c)
+{
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		die("child", "SIGPIPE: %s", strerror(errno));
+	*c = (struct child){ .base = event_base_new(),
+		.peer_fd = CHILD_FD_PEER };
+	if (c->base == NULL)
+		die("child", "no event loop");
+}
+
 static void
 child_init_in(struct child *c, int root_fd, int argc, char **argv)
 {
@@ -52,11 +66,7 @@ child_init_in(struct child *c, int root_fd, int argc, char **argv)
 	log_init(child_program_name(argv[0]), log_level_from_env());
 	confine_enter(root_fd, child_parse_id(argv[1]),
 	    child_parse_id(argv[2]));
-	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-		die("child", "SIGPIPE: %s", strerror(errno));
-	*c = (struct child){ .base = event_base_new() };
-	if (c->base == NULL)
-		die("child", "no event loop");
+	child_begin(c);
 }
 
 void
@@ -74,6 +84,33 @@ child_init_jailed(struct child *c, int argc, char **argv)
 	child_init_in(c, -1, argc, argv);
 	/* It was started by a descriptor, whose number it bears as a name. */
 	(void)prctl(PR_SET_NAME, child_program_name(argv[0]));
+}
+
+bool
+child_is_unit(int argc, char **argv)
+{
+	return argc == 2 && strcmp(argv[1], "--unit") == 0;
+}
+
+void
+child_init_unit(struct child *c, char **argv)
+{
+	const char *folder = getenv("RUNTIME_DIRECTORY");
+	char path[128];
+	int rc;
+
+	log_init(child_program_name(argv[0]), log_level_from_env());
+	confine_enter_given();
+	child_begin(c);
+	c->is_unit = true;
+	if (folder == NULL || strlen(folder) >= sizeof(path) - 8)
+		die("child",
+		    "--unit: no RUNTIME_DIRECTORY; a service manager "
+		    "starts this");
+	(void)snprintf(path, sizeof(path), "%s/socket", folder);
+	rc = chan_listen(path, &c->peer_fd);
+	if (rc != 0)
+		die("child", "%s: %s", path, strerror(-rc));
 }
 
 static void
@@ -190,17 +227,17 @@ child_listen(struct child *c)
 {
 	struct stat st;
 
-	if (fstat(CHILD_FD_PEER, &st) == -1 || !S_ISSOCK(st.st_mode))
+	if (fstat(c->peer_fd, &st) == -1 || !S_ISSOCK(st.st_mode))
 		return;
 	/*
 	 * Once more than the supervisor did: SO_PEERCRED at the other end of
 	 * a connection shows who called listen(), and now that is us.
 	 */
-	if (listen(CHILD_FD_PEER, SOMAXCONN) == -1 ||
-	    evutil_make_socket_nonblocking(CHILD_FD_PEER) == -1)
+	if (listen(c->peer_fd, SOMAXCONN) == -1 ||
+	    evutil_make_socket_nonblocking(c->peer_fd) == -1)
 		die("child", "peer socket: %s", strerror(errno));
 	c->peer_event =
-	    event_new(c->base, CHILD_FD_PEER, EV_READ | EV_PERSIST, on_peer, c);
+	    event_new(c->base, c->peer_fd, EV_READ | EV_PERSIST, on_peer, c);
 	if (c->peer_event == NULL || event_add(c->peer_event, NULL) == -1)
 		die("child", "peer socket: no memory");
 }
@@ -212,9 +249,16 @@ child_serve(struct child *c, const struct child_spec *spec, void *arg)
 	c->arg = arg;
 	child_make_rules(c);
 	child_listen(c);
+	/* Before the seal: what says it wants a socket. */
+	if (c->is_unit)
+		manager_tell("READY=1");
 	confine_seal(spec->profile);
-	child_meet_supervisor(c, CHILD_FD_SUPERVISOR, false);
-	if (c->supervisor == NULL || event_base_dispatch(c->base) == -1)
+	if (!c->is_unit) {
+		child_meet_supervisor(c, CHILD_FD_SUPERVISOR, false);
+		if (c->supervisor == NULL)
+			return EXIT_FAILURE;
+	}
+	if (event_base_dispatch(c->base) == -1)
 		return EXIT_FAILURE;
 	if (c->supervisor != NULL)
 		chan_free(c->supervisor);

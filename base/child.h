@@ -6,6 +6,10 @@
  * Started as: PROGRAM UID GID, with descriptor 3 the channel to the
  * supervisor, 4 the empty root directory, 5 the listening socket under
  * run-dir/peer/ (or none).
+ *
+ * Or by a service manager, as PROGRAM --unit: confined by it, and with nothing
+ * but a folder of its own, $RUNTIME_DIRECTORY. There it listens for the
+ * supervisor, who comes as a later one comes to a child.
  */
 #ifndef TAPWARD_BASE_CHILD_H
 #define TAPWARD_BASE_CHILD_H
@@ -27,6 +31,8 @@ struct child {
 	struct event_base *base;
 	struct chan *supervisor; /* NULL while there is none */
 	/* private */
+	bool is_unit;
+	int peer_fd;
 	const struct child_spec *spec;
 	void *arg;
 	struct chan_rule *rules; /* of spec, with our handler before theirs */
@@ -57,6 +63,13 @@ struct child_spec {
 void child_init(struct child *c, int argc, char **argv);
 /* The same for one that its starter has put into a jail (base/jail.h). */
 void child_init_jailed(struct child *c, int argc, char **argv);
+/* Started by a service manager? */
+bool child_is_unit(int argc, char **argv);
+/*
+ * The same for such a one. The supervisor reaches it once child_serve() is
+ * called, which tells the manager so.
+ */
+void child_init_unit(struct child *c, char **argv);
 /* arg is what handlers and callbacks of spec get. Returns an exit status. */
 int child_serve(struct child *c, const struct child_spec *spec, void *arg);
 void child_stop(struct child *c);

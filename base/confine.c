@@ -175,8 +175,21 @@ check_ids(uid_t uid, gid_t gid)
 	need(getresgid(&g[0], &g[1], &g[2]) == 0, "getresgid");
 	for (int i = 0; i < 3; i++)
 		need(u[i] == uid && g[i] == gid, "check ids");
-	need(getgroups(0, NULL) == 0, "check groups");
 	need(setuid(0) == -1 && setgid(0) == -1, "check no way back");
+}
+
+/* None, or for whom a service manager started, the one that it has anyway. */
+static void
+check_groups(bool may_name_own)
+{
+	gid_t group;
+	const int count = getgroups(0, NULL);
+
+	if (may_name_own && count == 1)
+		need(getgroups(1, &group) == 1 && group == getgid(),
+		    "check own group");
+	else
+		need(count == 0, "check groups");
 }
 
 static void
@@ -222,6 +235,27 @@ confine_enter(int root_fd, uid_t uid, gid_t gid)
 	/* After the ids: setresuid() sets it anew. */
 	need(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "dumpable");
 	check_ids(uid, gid);
+	check_groups(false);
+	check_caps();
+	check_process();
+}
+
+void
+confine_enter_given(void)
+{
+	const struct rlimit none = { 0, 0 };
+	const uid_t uid = getuid();
+	const gid_t gid = getgid();
+
+	if (uid == 0 || gid == 0)
+		die(AREA,
+		    "step=ids: the unit must have a user that is not root");
+	(void)umask(077);
+	need(setrlimit(RLIMIT_CORE, &none) == 0, "core");
+	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "nnp");
+	need(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "dumpable");
+	check_ids(uid, gid);
+	check_groups(true);
 	check_caps();
 	check_process();
 }

@@ -43,6 +43,12 @@ struct confine_profile {
  * gid 0 are refused.
  */
 void confine_enter(int root_fd, uid_t uid, gid_t gid);
+/*
+ * The same for one that a service manager started as the user, with the root
+ * that it is to have and without capabilities: takes the rest away itself, and
+ * dies if the manager gave it more.
+ */
+void confine_enter_given(void);
 
 /*
  * Installs the seccomp allow-list: the calls every program makes (memory,

@@ -13,12 +13,12 @@
 #include "base/message_dialler.h"
 #include "base/message_done.h"
 #include "credential-broker/fetch.h"
+#include "credential-broker/given.h"
 #include "credential-broker/helper.h"
 #include "credential-broker/journal.h"
 #include "credential-broker/lease.h"
 #include "credential-broker/revoker.h"
 #include "credential-broker/sandbox.h"
-#include "credential-broker/token.h"
 
 #define AREA "broker"
 
@@ -59,17 +59,23 @@ forget_next(struct broker *b)
 	b->next_lacks_value = false;
 }
 
-void
-broker_free(struct broker *b)
+static void
+end_sandboxes(struct broker *b)
 {
 	struct sandbox *s, *next;
 
-	if (b == NULL)
-		return;
 	for (s = LIST_FIRST(&b->sandboxes); s != NULL; s = next) {
 		next = LIST_NEXT(s, link);
 		sandbox_free(s);
 	}
+}
+
+void
+broker_free(struct broker *b)
+{
+	if (b == NULL)
+		return;
+	end_sandboxes(b);
 	forget_next(b);
 	revoker_free(b->revoker);
 	while (!LIST_EMPTY(&b->helpers))
@@ -77,6 +83,7 @@ broker_free(struct broker *b)
 	credential_set_free(b->set);
 	fetcher_free(b->fetcher);
 	journal_free(b->journal);
+	given_free(b->given);
 	secret_done(&b->packet);
 	free(b);
 }
@@ -148,11 +155,26 @@ next_fault(struct broker *b, int rc, const struct err *err)
 		b->next_is_faulty = true;
 }
 
+/* As where the supervisor finds no file: the set is taken, and it is told. */
+static void
+note_missing(struct broker *b, const struct message_broker_credential *d,
+    unsigned int fd_count)
+{
+	struct err err;
+
+	if (given_check(b->given, d, fd_count, &err) == 0)
+		return;
+	if (!b->next_is_faulty && !b->next_lacks_value)
+		b->next_fault = err;
+	b->next_lacks_value = true;
+}
+
 static int
-add_credential(struct broker *b,
-    const struct message_broker_credential *definition,
+add_credential(struct broker *b, struct message_broker_credential *definition,
     const struct chan_msg *msg, struct err *err)
 {
+	int fds[BROKER_CREDENTIAL_FDS_MAX];
+	unsigned int count;
 	struct credential *c;
 	int loaded, rc;
 
@@ -160,7 +182,9 @@ add_credential(struct broker *b,
 		b->next = credential_set_new();
 	if (b->next == NULL)
 		return err_os(err, -ENOMEM, "credentials");
-	loaded = credential_new(definition, msg->fds, msg->fd_count, &c, err);
+	count =
+	    given_complete(b->given, definition, msg->fds, msg->fd_count, fds);
+	loaded = credential_new(definition, fds, count, &c, err);
 	if (loaded != 0 && loaded != -ENOKEY)
 		return loaded;
 	c->broker = b;
@@ -169,6 +193,8 @@ add_credential(struct broker *b,
 		return err_at(err, NULL, 0, "credential %s: %s",
 		    definition->name,
 		    rc == -EEXIST ? "is defined twice" : "is one too many");
+	if (loaded == 0)
+		note_missing(b, definition, count);
 	return loaded;
 }
 
@@ -284,6 +310,9 @@ on_attach(struct chan *c, struct chan_msg *msg, void *arg)
 	if (msg->fd_count !=
 	    (m.has_ceiling ? BROKER_ATTACH_CEILING : BROKER_ATTACH_POLICY) + 1)
 		return -EPROTO;
+	/* What came with it is closed: its gate waits for the next broker. */
+	if (b->is_leaving)
+		return done(c, msg->id, NULL);
 	before = find_sandbox(b, m.sandbox);
 	rc = sandbox_new(b, &m, msg->fds);
 	if (rc == 0)
@@ -397,11 +426,8 @@ on_journal(struct chan *c, struct chan_msg *msg, void *arg)
 void
 broker_leave(struct broker *b)
 {
-	struct sandbox *s;
-
 	b->is_leaving = true;
-	LIST_FOREACH(s, &b->sandboxes, link)
-	token_end(s, NULL);
+	end_sandboxes(b);
 }
 
 bool

@@ -17,6 +17,7 @@
 
 struct event_base;
 struct fetcher;
+struct given;
 struct journal;
 struct revoker;
 struct sandbox;
@@ -40,6 +41,7 @@ struct broker {
 	struct revoker *revoker;
 	bool is_leaving;         /* nothing is minted any more */
 	struct journal *journal; /* never NULL; may have no files yet */
+	struct given *given;     /* NULL: not a unit of its own; owned */
 	LIST_HEAD(sandboxes, sandbox) sandboxes;
 	struct chan *supervisor; /* borrowed; NULL while there is none */
 	LIST_HEAD(helpers, helper) helpers; /* helper.h */
@@ -56,14 +58,14 @@ bool broker_is_configured(const struct broker *b);
  */
 void broker_meet(struct broker *b, struct chan *supervisor);
 
-/* What the supervisor may send; the handlers' argument is the broker. */
 /*
- * The end has come: values of all sandboxes are given back. True once none is
- * on its way any more.
+ * The end has come: values of all sandboxes are given back, and their gates
+ * are left to wait for the next broker. True once none is on its way any more.
  */
 void broker_leave(struct broker *b);
 bool broker_has_left(const struct broker *b);
 
+/* What the supervisor may send; the handlers' argument is the broker. */
 #define BROKER_RULE_COUNT 10
 extern const struct chan_rule broker_rules[BROKER_RULE_COUNT];
 

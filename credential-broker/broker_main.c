@@ -1,9 +1,12 @@
 /*
- * tapward-broker: see broker.h. Started by tapwardd with an empty root. It
- * opens no file: sources of secrets come as descriptors. Sockets it opens to
- * issuers and to resolvers.
+ * tapward-broker: see broker.h. Started by tapwardd with an empty root, or by
+ * systemd as a unit of its own (packaging/systemd/tapward-broker.service.in).
+ * It opens no file once it is sealed: sources of secrets come as descriptors,
+ * or from the unit's own credentials. Sockets it opens to issuers and to
+ * resolvers.
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -13,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "credential-broker/broker.h"
+#include "credential-broker/given.h"
 #include "credential-broker/wipe.h"
 
 #define AREA "broker"
@@ -118,6 +122,23 @@ on_term(evutil_socket_t signo, short what, void *arg)
 	event_active(l->look, EV_TIMEOUT, 0);
 }
 
+static void
+begin(struct child *child, int argc, char **argv, struct broker **ret)
+{
+	const bool is_unit = child_is_unit(argc, argv);
+	int rc;
+
+	if (is_unit)
+		child_init_unit(child, argv);
+	else
+		child_init(child, argc, argv);
+	rc = broker_new(child->base, ret);
+	if (rc == 0 && is_unit)
+		rc = given_new(getenv("CREDENTIALS_DIRECTORY"), &(*ret)->given);
+	if (rc != 0)
+		die(AREA, "start: %s", strerrorname_np(-rc));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -131,10 +152,7 @@ main(int argc, char **argv)
 	rc = wipe_install();
 	if (rc != 0)
 		die(AREA, "start: %s", strerrorname_np(-rc));
-	child_init(&child, argc, argv);
-	rc = broker_new(child.base, &b);
-	if (rc != 0)
-		die(AREA, "start: %s", strerrorname_np(-rc));
+	begin(&child, argc, argv, &b);
 	leaving.look = evtimer_new(child.base, on_look, &leaving);
 	term = evsignal_new(child.base, SIGTERM, on_term, &leaving);
 	if (leaving.look == NULL || term == NULL || event_add(term, NULL) == -1)

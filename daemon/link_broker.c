@@ -166,6 +166,28 @@ note_closed(struct supervisor *sv, const char *name, const char *source, int rc)
 	    name, source, strerror(-rc));
 }
 
+/*
+ * What systemd gave the broker's own unit is the broker's to open, and to miss;
+ * what it gave ours is handed on, as everything else.
+ */
+static bool
+is_broker_s(struct supervisor *sv, const char *source)
+{
+	return broker_of(sv)->unit != NULL &&
+	    strncmp(source, "credential:", strlen("credential:")) == 0;
+}
+
+static int
+open_source(struct supervisor *sv, const char *name, const char *source,
+    int *ret_fd)
+{
+	int rc = config_open_source(source, ret_fd);
+
+	if (rc != 0 && !(rc == -ENOENT && is_broker_s(sv, source)))
+		note_closed(sv, name, source, rc);
+	return rc;
+}
+
 /* Opens what def names; which of its settings are open is noted in it. */
 static unsigned int
 open_sources(struct supervisor *sv, struct message_broker_credential *def,
@@ -175,9 +197,7 @@ open_sources(struct supervisor *sv, struct message_broker_credential *def,
 	int rc;
 
 	if (def->source[0] != '\0') {
-		rc = config_open_source(def->source, &fds[0]);
-		if (rc != 0)
-			note_closed(sv, def->name, def->source, rc);
+		rc = open_source(sv, def->name, def->source, &fds[0]);
 		count += rc == 0 ? 1 : 0;
 	}
 	for (unsigned int i = 0; i < def->setting_count; i++) {
@@ -185,9 +205,7 @@ open_sources(struct supervisor *sv, struct message_broker_credential *def,
 
 		if (!s->is_source)
 			continue;
-		rc = config_open_source(s->text, &fds[count]);
-		if (rc != 0)
-			note_closed(sv, def->name, s->text, rc);
+		rc = open_source(sv, def->name, s->text, &fds[count]);
 		s->is_open = rc == 0;
 		count += rc == 0 ? 1 : 0;
 	}
@@ -333,6 +351,7 @@ const struct service_spec link_broker_spec = {
 	.uid = UID_BROKER,
 	.outlives_us = true,
 	.keeps_secrets = true,
+	.unit_variable = "TAPWARD_BROKER",
 	.rules = rules,
 	.rule_count = sizeof(rules) / sizeof(rules[0]),
 	.on_up = on_up,

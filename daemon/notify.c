@@ -3,16 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/ascii.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/manager.h"
 
 /* SD_LISTEN_FDS_START */
 #define LISTEN_FDS_FIRST 3
@@ -20,49 +18,16 @@
 /* The end that whoever started us reads. */
 static int waiting_fd = -1;
 
-static int
-send_to(const char *path, const char *message)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	size_t len = strlen(path);
-	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd == -1)
-		return -errno;
-	if (len >= sizeof(sun.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(sun.sun_path, path, len);
-	/* A name of the abstract namespace, which starts with a NUL. */
-	if (path[0] == '@')
-		sun.sun_path[0] = '\0';
-	if (sendto(fd, message, strlen(message), MSG_NOSIGNAL,
-		(const struct sockaddr *)&sun,
-		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) ==
-	    -1)
-		return -errno;
-	return 0;
-}
-
-static void
-tell(const char *message)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	int rc = path == NULL ? 0 : send_to(path, message);
-
-	if (rc != 0)
-		log_warn("notify", "%s: %s", path, strerror(-rc));
-}
-
 void
 notify_stopping(void)
 {
-	tell("STOPPING=1");
+	manager_tell("STOPPING=1");
 }
 
 void
 notify_watchdog(void)
 {
-	tell("WATCHDOG=1");
+	manager_tell("WATCHDOG=1");
 }
 
 /* A number that the manager put into our environment; 0 for none. */
@@ -129,7 +94,7 @@ notify_take_socket(const char *name, int *ret_fd)
 void
 notify_ready(void)
 {
-	tell("READY=1");
+	manager_tell("READY=1");
 	if (waiting_fd != -1 && write(waiting_fd, "", 1) != 1)
 		log_warn("notify", "nobody waits");
 	fd_close(&waiting_fd);

@@ -20,9 +20,12 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/paths.h"
+#include "daemon/unit.h"
 
 /* A process that was sent SIGKILL: the kernel takes its memory apart. */
 #define PROC_END_MS 5000
+/* A unit that closed its channel: to be gone by itself. */
+#define PROC_UNIT_END_MS 2000
 
 struct proc {
 	struct proc_spec spec;
@@ -32,7 +35,7 @@ struct proc {
 	uint64_t start_ticks;
 	struct chan *chan;
 	struct event *death;
-	struct event *hello_deadline;
+	struct event *late; /* its hello, or the end of a unit */
 	bool is_ready;
 	bool is_ended_by_us;
 };
@@ -72,24 +75,29 @@ on_death(evutil_socket_t fd, short what, void *arg)
 static void
 on_closed(struct chan *c, void *arg)
 {
+	const struct timeval tv = { .tv_sec = PROC_UNIT_END_MS / 1000 };
 	struct proc *p = arg;
 
 	chan_free(c);
 	p->chan = NULL;
 	p->is_ready = false;
-	/* It may be ending by itself: how is then told by log_end(). */
-	(void)process_signal(p->pidfd, SIGKILL);
+	/*
+	 * It may be ending by itself: how is then told by log_end(). One that
+	 * a service manager stops has its time for that, or has failed.
+	 */
+	if (p->spec.unit == NULL || event_add(p->late, &tv) == -1)
+		(void)process_signal(p->pidfd, SIGKILL);
 }
 
 static void
-on_no_hello(evutil_socket_t fd, short what, void *arg)
+on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct proc *p = arg;
 
 	(void)fd;
 	(void)what;
-	log_warn("proc", "role=%s pid=%d: no hello in time", p->spec.role,
-	    (int)p->pid);
+	log_warn("proc", "role=%s pid=%d: %s", p->spec.role, (int)p->pid,
+	    p->chan == NULL ? "it does not end" : "no hello in time");
 	proc_kill(p);
 }
 
@@ -110,7 +118,7 @@ proc_on_hello(struct chan *c, struct chan_msg *msg, void *arg)
 		    p->spec.role, (int)p->pid, hello.protocol);
 		return -EPROTO;
 	}
-	(void)event_del(p->hello_deadline);
+	(void)event_del(p->late);
 	p->is_ready = true;
 	p->spec.on_hello(p, &hello, p->spec.arg);
 	return 0;
@@ -130,10 +138,9 @@ proc_watch(struct proc *p, struct event_base *base, int fd)
 	p->chan =
 	    chan_new(base, fd, p->spec.rules, p->spec.rule_count, on_closed, p);
 	p->death = event_new(base, p->pidfd, EV_READ, on_death, p);
-	p->hello_deadline = evtimer_new(base, on_no_hello, p);
-	if (p->chan == NULL || p->death == NULL || p->hello_deadline == NULL ||
-	    event_add(p->death, NULL) == -1 ||
-	    event_add(p->hello_deadline, &tv) == -1)
+	p->late = evtimer_new(base, on_late, p);
+	if (p->chan == NULL || p->death == NULL || p->late == NULL ||
+	    event_add(p->death, NULL) == -1 || event_add(p->late, &tv) == -1)
 		return -ENOMEM;
 	return 0;
 }
@@ -252,6 +259,7 @@ identify(struct proc *p, int fd)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
+	int rc;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == -1)
 		return -errno;
@@ -259,7 +267,10 @@ identify(struct proc *p, int fd)
 		return -EPERM;
 	p->uid = cred.uid;
 	p->pid = cred.pid;
-	return process_open(cred.pid, &p->pidfd);
+	rc = process_open(cred.pid, &p->pidfd);
+	if (rc == 0 && p->spec.unit != NULL && !unit_has(p->spec.unit, p->pid))
+		rc = -EPERM;
+	return rc;
 }
 
 int
@@ -303,6 +314,13 @@ proc_kill(struct proc *p)
 }
 
 void
+proc_term(struct proc *p)
+{
+	(void)process_signal(p->pidfd, SIGTERM);
+	proc_leave(p);
+}
+
+void
 proc_leave(struct proc *p)
 {
 	if (p == NULL)
@@ -311,8 +329,8 @@ proc_leave(struct proc *p)
 		chan_free(p->chan);
 	if (p->death != NULL)
 		event_free(p->death);
-	if (p->hello_deadline != NULL)
-		event_free(p->hello_deadline);
+	if (p->late != NULL)
+		event_free(p->late);
 	fd_close(&p->pidfd);
 	free(p);
 }

@@ -24,6 +24,8 @@ struct proc_spec {
 	int root_fd;           /* the empty root */
 	int netns_fd;          /* -1: the host's */
 	const char *peer_path; /* its socket for later; NULL: none */
+	/* For proc_adopt(): the unit that it must be of (unit.h), or NULL. */
+	const char *unit;
 	struct process_limits limits;
 	/* Of process_spec; for proc_start() only. */
 	const struct jail *jail;
@@ -69,6 +71,8 @@ void proc_await(const struct proc *p, int ms);
 void proc_free(struct proc *p);
 /* Frees it and lets the process run. NULL is fine. */
 void proc_leave(struct proc *p);
+/* The same, and tells it to end, as a service manager does. */
+void proc_term(struct proc *p);
 
 void *proc_arg(const struct proc *p);
 void proc_set_arg(struct proc *p, void *arg);

@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +16,9 @@
 #include "base/log.h"
 #include "base/message_done.h"
 #include "daemon/files.h"
+#include "daemon/jobs.h"
 #include "daemon/supervisor.h"
+#include "daemon/unit.h"
 
 static void on_restart(evutil_socket_t fd, short what, void *arg);
 
@@ -28,6 +31,8 @@ service_init(struct service *s, struct supervisor *sv,
 		.spec = spec,
 		.pause_ms = SERVICE_PAUSE_MIN_MS,
 	};
+	if (spec->unit_variable != NULL)
+		s->unit = getenv(spec->unit_variable);
 	asks_init(&s->asks);
 	s->restart = evtimer_new(sv->base, on_restart, s);
 	return s->restart == NULL ? -ENOMEM : 0;
@@ -41,11 +46,16 @@ note_path(const struct service *s, char buf[SUPERVISOR_PATH_SIZE])
 	    s->sv->config->host->run_dir, s->spec->role);
 }
 
+/* That of a unit is in its own folder, which the manager makes. */
 static void
 peer_path(const struct service *s, char buf[SUPERVISOR_PATH_SIZE])
 {
-	(void)snprintf(buf, SUPERVISOR_PATH_SIZE, "%s/peer/%s",
-	    s->sv->config->host->run_dir, s->spec->role);
+	if (s->unit != NULL)
+		(void)snprintf(buf, SUPERVISOR_PATH_SIZE, "%s/%s/socket",
+		    s->sv->config->host->run_dir, s->spec->role);
+	else
+		(void)snprintf(buf, SUPERVISOR_PATH_SIZE, "%s/peer/%s",
+		    s->sv->config->host->run_dir, s->spec->role);
 }
 
 static void
@@ -97,14 +107,16 @@ on_hello(struct proc *p, const struct message_hello *hello, void *arg)
 static void
 schedule_restart(struct service *s)
 {
+	const unsigned int max_ms =
+	    s->unit == NULL ? SERVICE_PAUSE_MAX_MS : SERVICE_UNIT_PAUSE_MAX_MS;
 	const struct timeval tv = {
 		.tv_sec = (time_t)(s->pause_ms / 1000),
 		.tv_usec = (suseconds_t)(s->pause_ms % 1000) * 1000,
 	};
 
 	s->pause_ms *= 2;
-	if (s->pause_ms > SERVICE_PAUSE_MAX_MS)
-		s->pause_ms = SERVICE_PAUSE_MAX_MS;
+	if (s->pause_ms > max_ms)
+		s->pause_ms = max_ms;
 	if (event_add(s->restart, &tv) == -1)
 		die("service", "no memory for a timer");
 }
@@ -116,6 +128,9 @@ remove_traces(const struct service *s)
 
 	note_path(s, path);
 	(void)unlink(path);
+	/* A unit's is its own, and the next one's may be there by now. */
+	if (s->unit != NULL)
+		return;
 	peer_path(s, path);
 	(void)unlink(path);
 }
@@ -136,6 +151,8 @@ on_gone(struct proc *p, void *arg)
 	asks_fail(&s->asks, -EAGAIN, "a part of tapward is being restarted");
 	s->spec->on_down(s);
 	schedule_restart(s);
+	/* Which does not wait for a unit. */
+	startup_progress(s->sv);
 }
 
 static void
@@ -150,6 +167,7 @@ fill_spec(struct service *s, const char *peer_path, struct proc_spec *ret)
 		.root_fd = sv->root_fd,
 		.netns_fd = -1,
 		.peer_path = s->spec->outlives_us ? peer_path : NULL,
+		.unit = s->unit,
 		.limits = sv->config->service_process,
 		.rules = s->spec->rules,
 		.rule_count = s->spec->rule_count,
@@ -159,6 +177,54 @@ fill_spec(struct service *s, const char *peer_path, struct proc_spec *ret)
 	};
 	if (!s->spec->keeps_secrets)
 		ret->limits.memlock_bytes = 0;
+	if (s->unit != NULL)
+		ret->uid = unit_user(s->unit, ret->uid);
+}
+
+/* One that an earlier supervisor had as its child: gates go to the unit. */
+static void
+end_child(struct service *s)
+{
+	char path[SUPERVISOR_PATH_SIZE];
+	struct proc_spec spec;
+	struct proc *p;
+
+	supervisor_run_path(s->sv, path, "peer/%s", s->spec->role);
+	fill_spec(s, path, &spec);
+	spec.uid = uids_role(&s->sv->uids, s->spec->uid);
+	spec.unit = NULL;
+	if (proc_adopt(s->sv->base, &spec, &p) == 0)
+		proc_free(p);
+	(void)unlink(path);
+}
+
+/* Whether somebody mends it or it is just being started: it is looked for. */
+static int
+unit_start(struct service *s)
+{
+	char path[SUPERVISOR_PATH_SIZE];
+	struct proc_spec spec;
+	int rc;
+
+	if (!s->sv->is_serving)
+		end_child(s);
+	peer_path(s, path);
+	fill_spec(s, path, &spec);
+	rc = proc_adopt(s->sv->base, &spec, &s->proc);
+	if (rc == 0) {
+		s->was_adopted = true;
+		s->is_missed = false;
+		s->pause_ms = SERVICE_PAUSE_MIN_MS;
+		s->started_ms = clock_mono_ms();
+		return 0;
+	}
+	if (!s->is_missed)
+		log_warn("service",
+		    "role=%s unit=%s is not there: %s; systemctl status %s",
+		    s->spec->role, s->unit, strerror(-rc), s->unit);
+	s->is_missed = true;
+	schedule_restart(s);
+	return 0;
 }
 
 int
@@ -168,6 +234,8 @@ service_start(struct service *s)
 	struct proc_spec spec;
 	int rc = -ENOENT;
 
+	if (s->unit != NULL)
+		return unit_start(s);
 	peer_path(s, peer);
 	fill_spec(s, peer, &spec);
 	if (s->spec->outlives_us)
@@ -183,10 +251,16 @@ static void
 on_restart(evutil_socket_t fd, short what, void *arg)
 {
 	struct service *s = arg;
-	int rc = service_start(s);
+	int rc;
 
 	(void)fd;
 	(void)what;
+	/* Sandboxes that are being taken up do not wait for a unit. */
+	if (s->unit != NULL && !s->sv->is_serving) {
+		schedule_restart(s);
+		return;
+	}
+	rc = service_start(s);
 	if (rc == 0)
 		return;
 	log_err("service", "role=%s start: %s", s->spec->role, strerror(-rc));
@@ -201,6 +275,9 @@ service_stop(struct service *s, bool is_leaving)
 	s->restart = NULL;
 	if (is_leaving && s->spec->outlives_us) {
 		proc_leave(s->proc);
+	} else if (s->unit != NULL && s->proc != NULL) {
+		proc_term(s->proc);
+		remove_traces(s);
 	} else {
 		proc_free(s->proc);
 		remove_traces(s);
@@ -213,6 +290,12 @@ bool
 service_is_up(const struct service *s)
 {
 	return proc_is_ready(s->proc);
+}
+
+bool
+service_is_away(const struct service *s)
+{
+	return s->unit != NULL && s->proc == NULL;
 }
 
 int

@@ -24,6 +24,8 @@ enum service_id {
 
 #define SERVICE_PAUSE_MIN_MS 50
 #define SERVICE_PAUSE_MAX_MS 5000
+/* Of a unit, which another starts: to look whether it is there. */
+#define SERVICE_UNIT_PAUSE_MAX_MS 400
 /* One that lived this long has earned a short pause again. */
 #define SERVICE_STABLE_MS 30000
 
@@ -33,6 +35,11 @@ struct service_spec {
 	enum uid_role uid;
 	bool outlives_us;   /* has a socket under run-dir/peer/ */
 	bool keeps_secrets; /* may lock memory */
+	/*
+	 * A variable of our environment that says of which unit it is
+	 * (unit.h); NULL, or where that is not set: it is our child.
+	 */
+	const char *unit_variable;
 	const struct chan_rule *rules;
 	size_t rule_count;
 	/*
@@ -47,6 +54,7 @@ struct service_spec {
 struct service {
 	struct supervisor *sv;
 	const struct service_spec *spec;
+	const char *unit;  /* NULL: our child */
 	struct proc *proc; /* NULL while there is none */
 	struct asks asks;
 	struct event *restart;
@@ -54,7 +62,8 @@ struct service {
 	uint64_t started_ms;
 	uint32_t restarts;
 	bool was_adopted;
-	bool is_same; /* knows of every sandbox of the last supervisor */
+	bool is_missed; /* a unit of which it was told that it is away */
+	bool is_same;   /* knows of every sandbox of the last supervisor */
 };
 
 /* The rows, one for each service_id, made of the link_*.h modules. */
@@ -62,11 +71,19 @@ extern const struct service_spec *const service_specs[SERVICE_COUNT];
 
 int service_init(struct service *s, struct supervisor *sv,
     const struct service_spec *spec);
-/* Takes up the one that is there, or starts one. 0 or -errno. */
+/*
+ * Takes up the one that is there, or starts one. 0 or -errno. A unit is waited
+ * for from then on.
+ */
 int service_start(struct service *s);
-/* Ends it for good (is_leaving: one that outlives us is left running). */
+/*
+ * Ends it for good (is_leaving: one that outlives us is left running). A unit
+ * is told to end and begins anew, without what it knew of us.
+ */
 void service_stop(struct service *s, bool is_leaving);
 bool service_is_up(const struct service *s);
+/* It is a unit that does not run: for whoever started us to mend. */
+bool service_is_away(const struct service *s);
 /*
  * Asks it; who hears the answer with this id. 0, -EAGAIN while it is being
  * restarted, or -errno.

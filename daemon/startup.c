@@ -37,12 +37,16 @@ listeners(void *arg, struct err *err)
 	return link_api_listen(arg, err);
 }
 
-/* All but the api, which is told last. */
+/*
+ * All but the api, which is told last, and units that are not there: without
+ * the broker requests that need a credential are refused, and others are not.
+ */
 static bool
 are_services_up(const struct supervisor *sv)
 {
 	for (size_t i = 0; i < SERVICE_COUNT; i++)
-		if (i != SERVICE_API && !service_is_up(&sv->services[i]))
+		if (i != SERVICE_API && !service_is_up(&sv->services[i]) &&
+		    !service_is_away(&sv->services[i]))
 			return false;
 	return true;
 }

@@ -256,8 +256,15 @@ begin_round(struct watchdog *w, const struct sandbox *s)
 	cancel_asks(w);
 	w->open = (1u << PARTS) - 1;
 	for (unsigned int i = 0; i < PARTS; i++) {
-		int rc = ask_part(w, s, (enum part)i);
+		int rc;
 
+		/* A unit that is stopped is not ours to mend. */
+		if (i != PART_GATE &&
+		    service_is_away(&w->sv->services[part_services[i]])) {
+			answered(w, (enum part)i);
+			continue;
+		}
+		rc = ask_part(w, s, (enum part)i);
 		if (rc != 0)
 			log_warn("watchdog", "part=%s: %s", part_names[i],
 			    strerror(-rc));

@@ -9,6 +9,7 @@ import tempfile
 
 from . import shell
 from .claims import Skip, until
+from .machine import Machine
 from .world import close_at_end, closed
 
 # / itself is refused as an image, a bind mount of it is not. Its own mount
@@ -23,7 +24,7 @@ exec systemd-nspawn --quiet --boot --directory="$1/root" --volatile=overlay \
 """
 
 
-class Boot:
+class Boot(Machine):
     """shared: a folder of this machine that the container has at /shared."""
 
     def __init__(self):
@@ -64,28 +65,8 @@ class Boot:
                 "env", "-i", "HOME=/root", "LANG=C.UTF-8",
                 "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *argv]
 
-    def run(self, argv, **kwargs):
-        return shell.run(self.argv(argv), **kwargs)
-
-    def sh(self, script, **kwargs):
-        return self.run(["bash", "-ec", script], **kwargs)
-
-    def start(self, argv, log):
-        return shell.start(self.argv(argv), log)
-
-    def file(self, path, text, mode=0o644):
-        """Writes it there."""
-        self.run(["sh", "-ec", 'mkdir -p "$(dirname "$1")"; cat >"$1"; '
-                  'chmod "$2" "$1"', "-", path, f"{mode:o}"],
-                 stdin=text.encode()).ok()
-
-    def unit(self, name, *properties):
-        """Properties of a unit, as a dict."""
-        got = self.run(["systemctl", "show", name, "-p", ",".join(properties)])
-        return dict(line.split("=", 1) for line in got.out.splitlines() if "=" in line)
-
-    def journal(self, unit):
-        return self.run(["journalctl", "--no-pager", "-o", "cat", "-u", unit]).out
+    def run(self, argv, timeout=60):
+        return shell.run(self.argv(argv), timeout=timeout)
 
     def close(self):
         closed(self)

@@ -20,6 +20,7 @@ import time
 
 from . import guest, shell, world
 from .claims import Skip
+from .machine import Machine
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What systemd, the agent and module loading themselves want.
@@ -176,7 +177,7 @@ def make_initrd(folder, modules, init=INIT):
     return f"{folder}/initrd"
 
 
-class DebianGuest:
+class DebianGuest(Machine):
     """Boots; the agent answers when the constructor returns.
 
     packages: of this machine, with all they need. files: {path in the guest:

@@ -6,14 +6,32 @@ import os
 ROOT = os.path.abspath(f"{os.path.dirname(os.path.abspath(__file__))}/../..")
 
 
-def labels(path):
-    """The texts of @claim in a module, in order."""
+def parse(path):
     with open(path, encoding="utf-8") as f:
-        tree = ast.parse(f.read())
-    for node in tree.body:
+        return ast.parse(f.read()).body
+
+
+def shared(call):
+    """Of service.register(machine, service.STEP...): the steps' docstrings."""
+    names = [arg.attr for arg in call.args[1:]]
+    module = call.func.value.id
+    texts = {node.name: ast.get_docstring(node) for node in
+             parse(f"{ROOT}/integration/harness/{module}.py")
+             if isinstance(node, ast.FunctionDef)}
+    return [texts[name] for name in names]
+
+
+def labels(path):
+    """The texts of @claim in a module, and of steps that it registers, in
+    order."""
+    for node in parse(path):
         for call in getattr(node, "decorator_list", []):
             if isinstance(call, ast.Call) and call.func.id == "claim":
                 yield ast.literal_eval(call.args[0])
+        call = getattr(node, "value", None)
+        if isinstance(node, ast.Expr) and isinstance(call, ast.Call) and \
+                getattr(call.func, "attr", "") == "register":
+            yield from shared(call)
 
 
 def modules():

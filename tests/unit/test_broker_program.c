@@ -6,6 +6,7 @@
 #include "tests/unit/program_support.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 static void
 assert_refused(pid_t pid, const char *file)
@@ -65,6 +66,20 @@ program_with(struct world *w, int fd, struct issuer *issuer,
 	return p;
 }
 
+/* By itself, and with 0: no call that its filter lacks, on the way out. */
+static void
+assert_ends(struct program *p)
+{
+	siginfo_t info = { 0 };
+
+	assert_int_equal(waitid(P_PIDFD, (id_t)p->pidfd, &info,
+			     WEXITED | WNOWAIT),
+	    0);
+	assert_int_equal(info.si_code, CLD_EXITED);
+	assert_int_equal(info.si_status, 0);
+	program_end(p);
+}
+
 static const char *const life[] = { TOKEN("token-number-one", "600"),
 	"HTTP/1.1 200 OK\r\n\r\n", NULL };
 
@@ -86,11 +101,28 @@ mints_under_its_filter_and_gives_back_at_its_end(void **state)
 	assert_int_equal(kill(p.pid, SIGTERM), 0);
 	wait_for_count(w, &issuer.count, 2);
 	assert_non_null(strstr(issuer.last, "token=token-number-one"));
-	program_end(&p);
+	assert_ends(&p);
 	issuer_done(&issuer);
 	world_free(w);
 	(void)close(files[0]);
 	(void)close(files[1]);
+}
+
+/* As `systemctl restart` has it: gates are left to wait for the next one. */
+static void
+ends_with_a_sandbox_and_its_lease(void **state)
+{
+	int fd;
+	struct world *w = world_new_bare(&fd);
+	struct program p = program_start(TAPWARD_BROKER_PROGRAM, fd);
+
+	(void)state;
+	configure(w, CANARY "\n");
+	attach(w, "ci-one");
+	assert_string_equal(ask_npm(w)->value, CANARY);
+	assert_int_equal(kill(p.pid, SIGTERM), 0);
+	assert_ends(&p);
+	world_free(w);
 }
 
 /* kill -9: the one that follows gives back what this one had. */
@@ -136,6 +168,7 @@ main(void)
 		    mints_under_its_filter_and_gives_back_at_its_end),
 		cmocka_unit_test(gives_back_what_a_killed_one_had),
 		cmocka_unit_test(leases_under_its_filter),
+		cmocka_unit_test(ends_with_a_sandbox_and_its_lease),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
