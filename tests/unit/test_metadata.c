@@ -348,15 +348,23 @@ aws_gives_a_session_and_by_it_a_key_that_is_none(void **state)
 	a = ask_with(g, "GET /latest/meta-data/placement/availability-zone",
 	    session.body);
 	assert_string_equal(a.body, "eu-west-1a");
-	/* Another role, and what else a machine is told. */
-	assert_int_equal(ask_with(g, "GET " ROLES "admin", session.body).status,
-	    404);
-	assert_int_equal(ask_with(g, "GET " ROLES "agent/", session.body)
-			     .status,
-	    404);
-	assert_int_equal(ask_with(g, "GET /latest/meta-data/", session.body)
-			     .status,
-	    404);
+	grants_free(g);
+}
+
+/* Another role, and what else a machine is told. */
+static void
+aws_gives_nothing_else(void **state)
+{
+	static const char *const lines[] = { "GET " ROLES "admin",
+		"GET " ROLES "agent/", "GET /latest/meta-data/" };
+	struct grants *g = tell(grants_new(), grants_of, ALL);
+	struct metadata_answer session = ask(g, "PUT /latest/api/token", AT,
+	    "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_int_equal(ask_with(g, lines[i], session.body).status,
+		    404);
 	grants_free(g);
 }
 
@@ -516,6 +524,7 @@ main(void)
 		cmocka_unit_test(a_cloud_that_is_not_granted_is_not_there),
 		cmocka_unit_test(
 		    aws_gives_a_session_and_by_it_a_key_that_is_none),
+		cmocka_unit_test(aws_gives_nothing_else),
 		cmocka_unit_test(a_session_of_aws_ends_and_cannot_be_made),
 		cmocka_unit_test_setup_teardown(
 		    is_reached_by_its_address_where_it_is_granted, setup,
