@@ -40,31 +40,38 @@ take_over(struct supervisor *sv, struct policy_set *p)
 	return 0;
 }
 
-/* Each finding is a line; the first is told, all are logged. */
-static void
-log_findings(struct span text)
+/* The next finding, without its newline. */
+static struct span
+take_line(struct span *text)
 {
-	while (text.len > 0) {
-		const uint8_t *newline = memchr(text.ptr, '\n', text.len);
-		size_t len =
-		    newline == NULL ? text.len : (size_t)(newline - text.ptr);
+	const uint8_t *newline = memchr(text->ptr, '\n', text->len);
+	struct span line = { text->ptr,
+		newline == NULL ? text->len : (size_t)(newline - text->ptr) };
+	size_t len = line.len + (newline == NULL ? 0 : 1);
 
-		log_warn("ceiling", "%.*s", (int)len, (const char *)text.ptr);
-		if (newline != NULL)
-			len++;
-		text.ptr += len;
-		text.len -= len;
-	}
+	*text = (struct span){ text->ptr + len, text->len - len };
+	return line;
 }
 
+/* Each finding is a line; the first error is told, all are logged. */
 static void
-copy_text(char buf[TEXT_SIZE], struct span text)
+log_findings(struct span text, char buf[TEXT_SIZE])
 {
-	size_t len = text.len < TEXT_SIZE ? text.len : TEXT_SIZE - 1;
+	static const char mild[] = ": warning: ";
 
-	if (len > 0)
-		memcpy(buf, text.ptr, len);
-	buf[len] = '\0';
+	buf[0] = '\0';
+	while (text.len > 0) {
+		struct span line = take_line(&text);
+		size_t len = line.len < TEXT_SIZE ? line.len : TEXT_SIZE - 1;
+
+		log_warn("ceiling", "%.*s", (int)line.len,
+		    (const char *)line.ptr);
+		if (buf[0] != '\0' ||
+		    memmem(line.ptr, line.len, mild, strlen(mild)) != NULL)
+			continue;
+		memcpy(buf, line.ptr, len);
+		buf[len] = '\0';
+	}
 }
 
 static void
@@ -74,7 +81,7 @@ on_compiled(void *arg, int rc, const struct answer *a)
 	struct policy_set p = POLICY_SET_NONE;
 	char text[TEXT_SIZE];
 
-	log_findings(a->findings);
+	log_findings(a->findings, text);
 	if (rc == 0) {
 		p.image_fd = steal_fd(&a->fds[0]);
 		memcpy(p.digest, a->digest, sizeof(p.digest));
@@ -83,7 +90,6 @@ on_compiled(void *arg, int rc, const struct answer *a)
 		    load->sv->config->host->ceiling_file);
 		rc = take_over(load->sv, &p);
 	}
-	copy_text(text, a->findings);
 	if (rc != 0 && text[0] == '\0')
 		(void)snprintf(text, sizeof(text), "%s",
 		    rc == -EIO ? a->text : strerror(-rc));
