@@ -53,6 +53,7 @@ message_api_request_encode(struct wr *w, const struct message_api_request *m)
 	wr_str16(w, m->ca);
 	wr_u32(w, m->ttl_s);
 	field_bool_write(w, m->is_tied);
+	field_bool_write(w, m->learns);
 	wr_u8(w, m->driver);
 	field_bool_write(w, m->needs_kvm);
 	wr_u32(w, m->cpus);
@@ -83,6 +84,7 @@ message_api_request_decode(struct rd *r, struct message_api_request *ret)
 	field_sandbox(r, m.ca, true);
 	m.ttl_s = rd_u32(r);
 	m.is_tied = field_bool(r);
+	m.learns = field_bool(r);
 	m.driver = field_enum(r, VM_DRIVER_COUNT);
 	m.needs_kvm = field_bool(r);
 	m.cpus = rd_u32(r);
@@ -133,6 +135,7 @@ api_sandbox_encode(struct wr *w, const struct message_api_sandbox *m)
 		wr_str16(w, m->credentials[i].region);
 	}
 	field_bool_write(w, m->is_tied);
+	field_bool_write(w, m->learns);
 	field_bool_write(w, m->has_vm);
 	if (m->has_vm) {
 		message_vm_state_encode(w, &m->vm.said);
@@ -204,6 +207,7 @@ api_sandbox_decode(struct rd *r, struct message_api_sandbox *m)
 		field_printable(r, c->region, sizeof(c->region));
 	}
 	m->is_tied = field_bool(r);
+	m->learns = field_bool(r);
 	m->has_vm = field_bool(r);
 	if (m->has_vm) {
 		(void)message_vm_state_decode(r, &m->vm.said);
@@ -225,6 +229,7 @@ api_page_encode(struct wr *w, const struct message_api_page *m)
 		wr_u8(w, e->device);
 		wr_u32(w, e->owner_uid);
 		wr_u64(w, e->created_wall_ms);
+		field_bool_write(w, e->learns);
 	}
 }
 
@@ -241,6 +246,7 @@ api_page_decode(struct rd *r, struct message_api_page *m)
 		e->device = field_enum(r, API_DEVICE_COUNT);
 		e->owner_uid = rd_u32(r);
 		e->created_wall_ms = rd_u64(r);
+		e->learns = field_bool(r);
 	}
 }
 
@@ -250,6 +256,7 @@ api_status_lists_encode(struct wr *w, const struct message_api_status *m)
 	for (size_t i = 0; i < API_STATE_COUNT; i++)
 		wr_u32(w, m->states[i]);
 	wr_u32(w, m->machines);
+	wr_u32(w, m->learning);
 	wr_u32(w, m->credentials);
 	wr_u32(w, m->resolver_count);
 	for (uint32_t i = 0; i < m->resolver_count; i++)
@@ -277,6 +284,7 @@ api_status_lists_decode(struct rd *r, struct message_api_status *m)
 	for (size_t i = 0; i < API_STATE_COUNT; i++)
 		m->states[i] = rd_u32(r);
 	m->machines = rd_u32(r);
+	m->learning = rd_u32(r);
 	m->credentials = rd_u32(r);
 	m->resolver_count = api_count(r, API_RESOLVERS_MAX);
 	for (uint32_t i = 0; i < m->resolver_count; i++)

@@ -87,6 +87,7 @@ struct message_api_request {
 	 * keeps the other end of, and when its virtual machine does.
 	 */
 	bool is_tied;
+	bool learns; /* where the host permits it */
 	/* API_VM_START */
 	uint8_t driver; /* enum vm_driver */
 	bool needs_kvm;
@@ -178,6 +179,7 @@ struct message_api_sandbox {
 	uint32_t credential_count;
 	struct message_api_credential credentials[API_CREDENTIALS_MAX];
 	bool is_tied;
+	bool learns;
 	bool has_vm; /* there is one, or was */
 	struct message_api_vm vm;
 };
@@ -189,6 +191,7 @@ struct message_api_entry {
 	uint8_t device;
 	uint32_t owner_uid;
 	uint64_t created_wall_ms;
+	bool learns;
 };
 
 struct message_api_page {
@@ -243,6 +246,7 @@ struct message_api_status {
 	struct message_api_child children[API_CHILDREN_MAX];
 	uint32_t states[API_STATE_COUNT]; /* sandboxes in each */
 	uint32_t machines;                /* virtual ones, that run */
+	uint32_t learning;                /* sandboxes that do */
 	uint32_t credentials;             /* that the host defines */
 	uint32_t resolver_count;
 	char resolvers[API_RESOLVERS_MAX][API_RESOLVER_SIZE];

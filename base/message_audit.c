@@ -34,6 +34,7 @@ audit_record_init(enum audit_event event)
 		.event = event,
 		.rule = "-",
 		.file = "",
+		.learned = { .rule = "", .file = "" },
 		.credential = "",
 		.address = "",
 	};
@@ -44,6 +45,23 @@ audit_event_name(enum audit_event e)
 {
 	assert((unsigned int)e < AUDIT_EVENT_COUNT);
 	return event_names[e];
+}
+
+const char *
+audit_scheme_name(enum audit_scheme s)
+{
+	static const char *const names[AUDIT_SCHEME_COUNT] = {
+		[AUDIT_SCHEME_NONE] = "",
+		[AUDIT_SCHEME_HTTPS] = "https",
+		[AUDIT_SCHEME_HTTP] = "http",
+		[AUDIT_SCHEME_WSS] = "wss",
+		[AUDIT_SCHEME_WS] = "ws",
+		[AUDIT_SCHEME_TCP] = "tcp",
+		[AUDIT_SCHEME_PASSTHROUGH] = "passthrough",
+	};
+
+	assert((unsigned int)s < AUDIT_SCHEME_COUNT);
+	return names[s];
 }
 
 /* Our own text, which is printable; one that is not must not end us. */
@@ -84,6 +102,11 @@ message_audit_encode(struct wr *w, const struct audit_record *m)
 	put_text(w, m->rule, sizeof(((struct audit_text *)0)->rule));
 	put_text(w, m->file, sizeof(((struct audit_text *)0)->file));
 	wr_u32(w, m->line);
+	wr_u8(w, (uint8_t)m->learned.reason);
+	put_text(w, m->learned.rule, sizeof(((struct audit_text *)0)->rule));
+	put_text(w, m->learned.file, sizeof(((struct audit_text *)0)->file));
+	wr_u32(w, m->learned.line);
+	wr_u8(w, (uint8_t)m->scheme);
 	put_guest(w, m->host, AUDIT_HOST_MAX);
 	wr_u16(w, m->port);
 	put_guest(w, m->method, METHOD_NAME_SIZE);
@@ -111,6 +134,11 @@ message_audit_decode(struct rd *r, struct audit_text *text,
 	field_printable(r, text->rule, sizeof(text->rule));
 	field_printable(r, text->file, sizeof(text->file));
 	m.line = rd_u32(r);
+	m.learned.reason = (enum reason)field_enum(r, REASON_COUNT);
+	field_printable(r, text->learned_rule, sizeof(text->learned_rule));
+	field_printable(r, text->learned_file, sizeof(text->learned_file));
+	m.learned.line = rd_u32(r);
+	m.scheme = (enum audit_scheme)field_enum(r, AUDIT_SCHEME_COUNT);
 	m.host = rd_str16(r, AUDIT_HOST_MAX + 1);
 	m.port = rd_u16(r);
 	m.method = rd_str16(r, METHOD_NAME_SIZE + 1);
@@ -125,6 +153,8 @@ message_audit_decode(struct rd *r, struct audit_text *text,
 	m.detail = rd_str16(r, AUDIT_DETAIL_MAX + 1);
 	m.rule = text->rule;
 	m.file = text->file;
+	m.learned.rule = text->learned_rule;
+	m.learned.file = text->learned_file;
 	m.credential = text->credential;
 	m.address = text->address;
 	if (rd_ok(r))

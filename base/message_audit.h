@@ -30,6 +30,29 @@ enum audit_event {
 /* A sender owns up to what it lost no more often than this. */
 #define AUDIT_GAP_MS 1000
 
+/* What was spoken, where that is known. */
+enum audit_scheme {
+	AUDIT_SCHEME_NONE,
+	AUDIT_SCHEME_HTTPS,
+	AUDIT_SCHEME_HTTP,
+	AUDIT_SCHEME_WSS,
+	AUDIT_SCHEME_WS,
+	AUDIT_SCHEME_TCP,         /* a tunnel */
+	AUDIT_SCHEME_PASSTHROUGH, /* a tunnel; TLS that nobody looked into */
+	AUDIT_SCHEME_COUNT
+};
+
+/*
+ * The policy's own verdict, a denial, on what the ceiling alone let through:
+ * the sandbox learns.
+ */
+struct audit_learned {
+	enum reason reason; /* REASON_NONE: it does not, and the rest is "" */
+	const char *rule;
+	const char *file;
+	uint32_t line;
+};
+
 struct audit_record {
 	enum audit_event event;
 	uint8_t verdict; /* enum action */
@@ -38,6 +61,8 @@ struct audit_record {
 	const char *rule; /* "-" without one */
 	const char *file; /* of the rule; "" without one */
 	uint32_t line;
+	struct audit_learned learned;
+	enum audit_scheme scheme;
 	struct span host;
 	uint16_t port; /* 0: not shown */
 	struct span method;
@@ -56,12 +81,16 @@ struct audit_record {
 /* A record with every pointer set to "" or "-", and all else 0. */
 struct audit_record audit_record_init(enum audit_event event);
 const char *audit_event_name(enum audit_event e);
+/* "https", "passthrough"; "" for AUDIT_SCHEME_NONE. */
+const char *audit_scheme_name(enum audit_scheme s);
 
 void message_audit_encode(struct wr *w, const struct audit_record *m);
 /* Strings and spans borrow from the message; 0 or -EBADMSG. */
 struct audit_text {
 	char rule[64];
 	char file[128];
+	char learned_rule[64];
+	char learned_file[128];
 	char credential[CREDENTIAL_NAME_SIZE];
 	char address[ADDRESS_TEXT_SIZE];
 };

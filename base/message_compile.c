@@ -8,6 +8,7 @@ message_compile_encode(struct wr *w, const struct message_compile *m)
 {
 	wr_str16(w, m->display_name);
 	field_bool_write(w, m->is_ceiling);
+	field_bool_write(w, m->learns);
 }
 
 int
@@ -17,6 +18,7 @@ message_compile_decode(struct rd *r, struct message_compile *ret)
 
 	field_printable(r, m.display_name, sizeof(m.display_name));
 	m.is_ceiling = field_bool(r);
+	m.learns = field_bool(r);
 	if (rd_ok(r))
 		*ret = m;
 	return field_result(r);

@@ -15,6 +15,7 @@
 struct message_compile {
 	char display_name[COMPILE_DISPLAY_NAME_SIZE]; /* printable ASCII */
 	bool is_ceiling;
+	bool learns; /* of a ceiling: permits it */
 };
 
 /*

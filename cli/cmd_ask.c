@@ -138,12 +138,17 @@ print_rules(const json_t *a)
 	char text[REMEMBER_MAX];
 	struct wr w = wr_init(text, sizeof(text));
 	struct learn *l = learn_new();
+	const struct learn_request r = {
+		.host = output_member(a, "host"),
+		.port =
+		    (uint16_t)json_integer_value(json_object_get(a, "port")),
+		.method = output_member(a, "method"),
+		.target = output_member(a, "target"),
+		.credential = "", /* is written by us */
+		.count = 1,
+	};
 	size_t number = 0;
-	int rc = l == NULL
-	    ? -ENOMEM
-	    : learn_add(l, output_member(a, "host"),
-		  (uint16_t)json_integer_value(json_object_get(a, "port")),
-		  output_member(a, "method"), output_member(a, "target"));
+	int rc = l == NULL ? -ENOMEM : learn_add(l, &r);
 
 	if (rc == 0)
 		rc =

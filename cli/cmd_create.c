@@ -63,6 +63,9 @@ create(const struct cli *cli, const struct create_options *o,
 		output_json(reply.json);
 	} else if (rc == 0) {
 		print_created(reply.json);
+		if (o->learns)
+			(void)puts("  it learns: what no rule of its policy "
+				   "decides, the host's ceiling decides alone");
 		print_next(reply.json, g);
 	}
 	reply_done(&reply);
@@ -79,6 +82,7 @@ cmd_create(const struct cli *cli, int argc, char **argv)
 		{ "owner", required_argument, NULL, 'o' },
 		{ "ca", required_argument, NULL, 'c' },
 		{ "ttl", required_argument, NULL, 't' },
+		{ "learn", no_argument, NULL, 'l' },
 		{ "json", no_argument, NULL, 'j' },
 		GUEST_OPTIONS,
 		{ NULL, 0, NULL, 0 },
@@ -107,6 +111,9 @@ cmd_create(const struct cli *cli, int argc, char **argv)
 			break;
 		case 't':
 			o.ttl = optarg;
+			break;
+		case 'l':
+			o.learns = true;
 			break;
 		case 'j':
 			json = true;

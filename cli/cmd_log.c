@@ -37,11 +37,21 @@ log_print_where(const json_t *record, char *buf, size_t size)
 		(void)snprintf(buf, size, "%s", host);
 }
 
+/* Why it was refused; or why it was not, where a sandbox learns. */
+static void
+log_print_why(const json_t *record, char *buf, size_t size)
+{
+	const char *learned = log_text(record, "learned");
+
+	(void)snprintf(buf, size, "%s%s%s", log_text(record, "reason"),
+	    *learned == '\0' ? "" : "learned:", learned);
+}
+
 static int
 log_print_row(char *line, size_t len, void *arg)
 {
 	json_t *record = json_loadb(line, len, 0, NULL);
-	char where[320];
+	char where[320], why[128];
 
 	(void)arg;
 	if (record == NULL) {
@@ -49,10 +59,11 @@ log_print_row(char *line, size_t len, void *arg)
 		return 0;
 	}
 	log_print_where(record, where, sizeof(where));
+	log_print_why(record, why, sizeof(why));
 	(void)printf("%s %-16s %-9s %-5s %-18s %-32s %-6s %-28s %s %s%s%s\n",
 	    log_text(record, "time"), log_text(record, "sandbox"),
-	    log_text(record, "event"), log_text(record, "verdict"),
-	    log_text(record, "reason"), where, log_text(record, "method"),
+	    log_text(record, "event"), log_text(record, "verdict"), why, where,
+	    log_text(record, "method"),
 	    *log_text(record, "path") != '\0' ? log_text(record, "path")
 					      : log_text(record, "detail"),
 	    log_text(record, "rule"), log_text(record, "at"),

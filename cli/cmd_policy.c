@@ -99,6 +99,13 @@ print_explanation_json(const struct explanation *e,
 	json_str(&j, "reason", e->code);
 	json_str(&j, "rule", e->verdict.rule);
 	json_str(&j, "at", at);
+	if (e->verdict.learned.reason != REASON_NONE) {
+		(void)snprintf(at, sizeof(at), "%s:%u", e->verdict.learned.file,
+		    e->verdict.learned.line);
+		json_str(&j, "learned", reason_code(e->verdict.learned.reason));
+		json_str(&j, "learned_rule", e->verdict.learned.rule);
+		json_str(&j, "learned_at", at);
+	}
 	json_str(&j, "host", e->host);
 	json_u64(&j, "port", e->port);
 	json_str(&j, "scheme", scheme_name(e->scheme));
@@ -142,6 +149,7 @@ struct explain_options {
 	const char *push; /* a reference; then the target is a repository */
 	enum git_operation operation;
 	const char *config; /* the host's, or NULL */
+	bool learns;
 	bool json;
 };
 
@@ -199,9 +207,11 @@ ca_of(const struct hostconf *host, const struct explanation *e)
 static int
 explain_url(const struct explain_options *o, const char *url)
 {
-	struct loaded *policy = loaded_read(o->policy, false);
+	struct loaded *(*read)(const char *path, bool is_ceiling) =
+	    o->learns ? loaded_read_learning : loaded_read;
+	struct loaded *policy = read(o->policy, false);
 	struct loaded *ceiling =
-	    o->ceiling == NULL ? NULL : loaded_read(o->ceiling, true);
+	    o->ceiling == NULL ? NULL : read(o->ceiling, true);
 	struct hostconf *host = NULL;
 	struct explanation e;
 	struct err err = { "" };
@@ -226,6 +236,41 @@ explain_url(const struct explain_options *o, const char *url)
 	return rc;
 }
 
+/* NULL, or what is wrong with it. */
+static const char *
+take_explain_option(struct explain_options *o, int opt, const char *arg)
+{
+	switch (opt) {
+	case 'p':
+		o->policy = arg;
+		return NULL;
+	case 'c':
+		o->ceiling = arg;
+		return NULL;
+	case 'C':
+		o->config = arg;
+		return NULL;
+	case 'm':
+		o->method = arg;
+		return NULL;
+	case 'P':
+		o->push = arg;
+		return NULL;
+	case 'o':
+		return parse_operation(arg, &o->operation)
+		    ? NULL
+		    : "an operation is create, update, delete or force";
+	case 'l':
+		o->learns = true;
+		return NULL;
+	case 'j':
+		o->json = true;
+		return NULL;
+	default:
+		return "see tapward(1)";
+	}
+}
+
 int
 cmd_explain(const struct cli *cli, int argc, char **argv)
 {
@@ -236,48 +281,27 @@ cmd_explain(const struct cli *cli, int argc, char **argv)
 		{ "method", required_argument, NULL, 'm' },
 		{ "push", required_argument, NULL, 'P' },
 		{ "operation", required_argument, NULL, 'o' },
+		{ "learn", no_argument, NULL, 'l' },
 		{ "json", no_argument, NULL, 'j' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct explain_options o = { .policy = NULL };
+	const char *fault = NULL;
 	int opt;
 
 	(void)cli;
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (opt) {
-		case 'p':
-			o.policy = optarg;
-			break;
-		case 'c':
-			o.ceiling = optarg;
-			break;
-		case 'C':
-			o.config = optarg;
-			break;
-		case 'm':
-			o.method = optarg;
-			break;
-		case 'P':
-			o.push = optarg;
-			break;
-		case 'o':
-			if (!parse_operation(optarg, &o.operation))
-				return cli_usage("explain",
-				    "an operation is create, update, delete "
-				    "or force");
-			break;
-		case 'j':
-			o.json = true;
-			break;
-		default:
-			return cli_usage("explain", "see tapward(1)");
-		}
-	}
-	if (argc - optind != 1)
-		return cli_usage("explain", "name one URL");
-	if (o.push == NULL ? o.operation != GIT_OPERATION_NONE
-			   : o.method != NULL)
-		return cli_usage("explain",
-		    "--operation goes with --push, and --method without");
-	return explain_url(&o, argv[optind]);
+	while (fault == NULL &&
+	    (opt = getopt_long(argc, argv, "", options, NULL)) != -1)
+		fault = take_explain_option(&o, opt, optarg);
+	if (fault == NULL && argc - optind != 1)
+		fault = "name one URL";
+	if (fault == NULL &&
+	    (o.push == NULL ? o.operation != GIT_OPERATION_NONE
+			    : o.method != NULL))
+		fault = "--operation goes with --push, and --method without";
+	if (fault == NULL && o.learns && o.ceiling == NULL)
+		fault =
+		    "a sandbox that learns is bounded by --ceiling: name it";
+	return fault == NULL ? explain_url(&o, argv[optind])
+			     : cli_usage("explain", "%s", fault);
 }

@@ -16,6 +16,7 @@
 #include "cli/copy.h"
 #include "cli/create.h"
 #include "cli/guest.h"
+#include "cli/learned.h"
 #include "cli/new_file.h"
 #include "cli/output.h"
 #include "cli/refusals.h"
@@ -29,10 +30,11 @@ struct run_options {
 	struct command_options command;
 	struct copy copies[COPIES_MAX]; /* both ways */
 	size_t copy_count;
-	bool is_git;       /* folders go up as git sees them */
-	const char *patch; /* what was changed of the one, into this file */
-	bool keeps;        /* the sandbox goes on */
-	bool json;         /* one object instead of the command's own output */
+	bool is_git;         /* folders go up as git sees them */
+	const char *patch;   /* what was changed of the one, into this file */
+	const char *learned; /* what was learned, into this file; or NULL */
+	bool keeps;          /* the sandbox goes on */
+	bool json; /* one object instead of the command's own output */
 	char **argv;
 };
 
@@ -180,6 +182,42 @@ tell_refusals(const struct run *r)
 	json_decref(refusals);
 }
 
+static int
+keep_learned(const char *path, const char *policy)
+{
+	struct new_file file;
+	struct err err;
+	int rc = new_file_open(path, &file, &err);
+
+	if (rc != 0)
+		return cli_fail(&err, GUEST_STATUS_OURS);
+	rc = fd_write_all(file.fd, policy, strlen(policy));
+	rc =
+	    rc == 0 ? new_file_keep(&file, &err) : err_os(&err, rc, "%s", path);
+	new_file_done(&file);
+	return rc == 0 ? 0 : cli_fail(&err, GUEST_STATUS_OURS);
+}
+
+/* While there is a log to learn from. */
+static int
+tell_learned(const struct run *r)
+{
+	AUTO_FREE char *policy = NULL;
+
+	if (!r->o->create.learns)
+		return 0;
+	if (learned_policy(r->cli, r->name, &policy) != 0)
+		return GUEST_STATUS_OURS;
+	if (r->result != NULL)
+		(void)json_object_set_new(r->result, "learned",
+		    json_string(policy));
+	if (r->o->learned != NULL)
+		return keep_learned(r->o->learned, policy);
+	if (r->result == NULL)
+		(void)fprintf(stderr, "tapward: learned:\n%s", policy);
+	return 0;
+}
+
 static void
 print_result(const struct run *r)
 {
@@ -217,6 +255,8 @@ check(struct run *r)
 	struct err err = { "" };
 	int rc = o->patch == NULL ? 0 : new_file_check(o->patch, &err);
 
+	if (rc == 0 && o->learned != NULL)
+		rc = new_file_check(o->learned, &err);
 	if (rc != 0)
 		return cli_fail(&err, GUEST_STATUS_OURS);
 	for (size_t i = 0; i < o->copy_count; i++) {
@@ -266,7 +306,7 @@ run(const struct cli *cli, struct run_options *o)
 		.is_shown = isatty(STDERR_FILENO) == 1,
 	};
 	struct err err = { "" };
-	int status, rc = make_name(&r, &err);
+	int status, learned, rc = make_name(&r, &err);
 
 	if (rc != 0)
 		return cli_fail(&err, GUEST_STATUS_OURS);
@@ -286,8 +326,11 @@ run(const struct cli *cli, struct run_options *o)
 	status = run_command(&r);
 	rc = bring_back(&r);
 	tell_refusals(&r);
+	learned = tell_learned(&r);
 	print_result(&r);
 	end_sandbox(&r);
+	if (rc == 0)
+		rc = learned;
 	return rc == 0 ? status : rc;
 }
 
@@ -325,6 +368,10 @@ take_option(struct run_options *o, int opt)
 	case 'P':
 		o->patch = optarg;
 		return true;
+	case 'l':
+		o->create.learns = true;
+		o->learned = optarg;
+		return true;
 	default:
 		return guest_take_option(&o->guest, opt, optarg) ||
 		    command_take_option(&o->command, opt, optarg);
@@ -343,6 +390,7 @@ cmd_run(const struct cli *cli, int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "git", no_argument, NULL, 'g' },
 		{ "patch", required_argument, NULL, 'P' },
+		{ "learn", optional_argument, NULL, 'l' },
 		GUEST_OPTIONS,
 		COMMAND_OPTIONS,
 		{ NULL, 0, NULL, 0 },

@@ -46,10 +46,12 @@ print_list(const json_t *all)
 	(void)printf("%-40s %-10s %-5s %10s  %s\n", "NAME", "STATE", "KIND",
 	    "OWNER", "CREATED");
 	json_array_foreach(all, i, s)(void)
-	    printf("%-40s %-10s %-5s %10lld  %s\n", output_member(s, "name"),
+	    printf("%-40s %-10s %-5s %10lld  %s%s\n", output_member(s, "name"),
 		output_member(s, "state"), output_member(s, "kind"),
 		(long long)json_integer_value(json_object_get(s, "owner")),
-		output_member(s, "created"));
+		output_member(s, "created"),
+		json_is_true(json_object_get(s, "learning")) ? "  learning"
+							     : "");
 }
 
 /* Gathers the pages of the list into one array. */
@@ -153,6 +155,10 @@ print_show(const json_t *s)
 			(void)printf("%-14s %lld\n", key,
 			    (long long)json_integer_value(value));
 	}
+	if (json_is_true(json_object_get(s, "learning")))
+		(void)printf("%-14s what no rule of its policy decides is let "
+			     "through by the ceiling\n",
+		    "learning");
 	json_array_foreach(json_object_get(s, "credentials"), i, c)(void)
 	    printf("%-14s %s\n", "credential", output_member(c, "name"));
 	json_array_foreach(json_object_get(s, "budgets"), i, c) print_budget(c);
@@ -233,9 +239,12 @@ reload(const struct cli *cli, const char *name, const char *policy, bool json)
 	if (json)
 		output_json(reply.json);
 	else
-		(void)printf("%s now follows %s (%.12s)\n", name,
+		(void)printf("%s now follows %s (%.12s)%s\n", name,
 		    output_member(reply.json, "policy"),
-		    output_member(reply.json, "policy_digest"));
+		    output_member(reply.json, "policy_digest"),
+		    json_is_true(json_object_get(reply.json, "learning"))
+			? ", and goes on learning"
+			: "");
 	reply_done(&reply);
 	return 0;
 }

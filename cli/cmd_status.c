@@ -61,6 +61,8 @@ print_sandboxes(const json_t *s)
 			(void)printf(", %lld %s",
 			    (long long)json_integer_value(count), state);
 	}
+	if (status_number(s, "learning") != 0)
+		(void)printf(", %lld learning", status_number(s, "learning"));
 	(void)printf(", %lld with a machine\n", status_number(s, "machines"));
 	(void)printf("pool       %lld of %lld prepared\n",
 	    status_number(s, "pool_ready"), status_number(s, "pool_size"));

@@ -84,12 +84,25 @@ create_add_policy(json_t *body, const char *path, struct err *err)
 	return rc;
 }
 
+/* What is learned from nothing begins with a policy that allows nothing. */
+static void
+add_empty_policy(json_t *body)
+{
+	(void)json_object_set_new(body, "policy",
+	    json_string("[policy]\nversion = 1\n"));
+	(void)json_object_set_new(body, "policy_name", json_string("none"));
+}
+
 static int
 create_body(const struct create_options *o, json_t *body, int *ret_fd,
     struct err *err)
 {
 	int rc = create_add_policy(body, o->policy, err);
 
+	if (rc == -ENOENT && o->learns) {
+		add_empty_policy(body);
+		rc = 0;
+	}
 	(void)json_object_set_new(body, "name", json_string(o->name));
 	if (o->device != NULL)
 		(void)json_object_set_new(body, "device",
@@ -102,6 +115,8 @@ create_body(const struct create_options *o, json_t *body, int *ret_fd,
 		rc = add_ttl(body, o->ttl, err);
 	if (o->hold_fd != -1)
 		(void)json_object_set_new(body, "tied", json_true());
+	if (o->learns)
+		(void)json_object_set_new(body, "learn", json_true());
 	if (rc == 0 && o->netns != NULL)
 		rc = open_netns(o->netns, ret_fd, err);
 	return rc;

@@ -22,10 +22,11 @@ struct create_options {
 	const char *owner;
 	const char *ca;
 	const char *ttl;
+	bool learns;
 	int hold_fd; /* -1; or what ends it when its other end is closed */
 };
 
-/* The policy's text and name into body. 0 or -EINVAL. */
+/* The policy's text and name into body. 0, -ENOENT or -EINVAL. */
 int create_add_policy(json_t *body, const char *path, struct err *err);
 /* Errors are printed. 0, or the exit status. */
 int create_sandbox(const struct cli *cli, const struct create_options *o,

@@ -22,8 +22,8 @@ loaded_free(struct loaded *l)
 	free(l);
 }
 
-struct loaded *
-loaded_read(const char *path, bool is_ceiling)
+static struct loaded *
+read_as(const char *path, bool is_ceiling, bool learns)
 {
 	struct loaded *l = calloc(1, sizeof(*l));
 	struct err err = { "" };
@@ -40,6 +40,7 @@ loaded_read(const char *path, bool is_ceiling)
 		return NULL;
 	}
 	l->input = (struct compile_input){ .is_ceiling = is_ceiling,
+		.learns = learns,
 		.preset = presets_find,
 		.display_name = policy_file_name(&l->file),
 		.text = { (const uint8_t *)l->file.text, l->file.len } };
@@ -56,4 +57,16 @@ loaded_read(const char *path, bool is_ceiling)
 		    strerror(-rc));
 	loaded_free(l);
 	return NULL;
+}
+
+struct loaded *
+loaded_read(const char *path, bool is_ceiling)
+{
+	return read_as(path, is_ceiling, false);
+}
+
+struct loaded *
+loaded_read_learning(const char *path, bool is_ceiling)
+{
+	return read_as(path, is_ceiling, true);
 }

@@ -27,6 +27,8 @@ struct loaded {
  * wrong printed. Warnings are printed, too, but not of what a review asks.
  */
 struct loaded *loaded_read(const char *path, bool is_ceiling);
+/* The same, as a sandbox has it that learns (policy_learns()). */
+struct loaded *loaded_read_learning(const char *path, bool is_ceiling);
 void loaded_free(struct loaded *l); /* NULL is fine */
 
 #endif

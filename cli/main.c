@@ -19,7 +19,8 @@ static const struct cli_command commands[] = {
 	{ "diff", "[--ceiling] [--json] OLD NEW",
 	    "what a change of a policy opens and closes", cmd_diff },
 	{ "explain",
-	    "[--policy FILE] [--ceiling FILE] [--method M] [--json] URL\n"
+	    "[--policy FILE] [--ceiling FILE] [--learn] [--config FILE]"
+	    " [--method M] [--json] URL\n"
 	    "           | ... --push REF [--operation "
 	    "create|update|delete|force]"
 	    " REPOSITORY",
@@ -28,15 +29,15 @@ static const struct cli_command commands[] = {
 	    "what is shipped to start from", cmd_preset },
 	{ "create",
 	    "NAME [--policy FILE] [--device tap|veth] [--netns NS]"
-	    " [--owner UID] [--ca ID] [--ttl 30m] [--json]\n"
+	    " [--owner UID] [--ca ID] [--ttl 30m] [--learn] [--json]\n"
 	    "           [--image I [GUEST OPTIONS]]",
 	    "make a sandbox, with a virtual machine in it or without",
 	    cmd_create },
 	{ "run",
 	    "[--policy FILE] [--image I] [--name NAME] [--upload A[:B]]\n"
 	    "           [--download B[:A]] [--git] [--patch FILE] [--keep]"
-	    " [--json]\n"
-	    "           [GUEST OPTIONS] [COMMAND OPTIONS] -- CMD...",
+	    " [--learn[=FILE]]\n           [--json]"
+	    " [GUEST OPTIONS] [COMMAND OPTIONS] -- CMD...",
 	    "run a command in a virtual machine of its own", cmd_run },
 	{ "exec", "NAME [COMMAND OPTIONS] -- CMD...",
 	    "run a command in a sandbox's virtual machine", cmd_exec },

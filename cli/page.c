@@ -68,6 +68,11 @@ put_lede(FILE *f, const json_t *r)
 		}
 		(void)fputs(" were refused.</b> ", f);
 	}
+	if (page_number(t, "learned") > 0) {
+		(void)fputs("<b>", f);
+		page_plural(f, page_number(t, "learned"), "was", "were");
+		(void)fputs(" let through by the ceiling alone.</b> ", f);
+	}
 	html_bytes(f, page_number(t, "down"));
 	(void)fputs(" came in, ", f);
 	html_bytes(f, page_number(t, "up"));

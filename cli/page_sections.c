@@ -174,6 +174,25 @@ put_refused(FILE *f, const json_t *r)
 	(void)fputs("</section>\n", f);
 }
 
+/* Said only of a sandbox that learned. */
+static void
+put_learned(FILE *f, const json_t *r)
+{
+	const json_t *rows = json_object_get(r, "learned"), *row;
+	size_t i;
+
+	if (json_array_size(rows) == 0)
+		return;
+	(void)fputs("<section id=\"learned\"><h2>What was let through by the "
+		    "ceiling alone</h2>\n<p>The sandbox learned: no rule of "
+		    "its policy lets this through, and the host's ceiling "
+		    "does. No credential went along.</p>\n",
+	    f);
+	json_array_foreach(rows, i, row) put_refusal(f, row);
+	put_left_out(f, r, "learned");
+	(void)fputs("</section>\n", f);
+}
+
 /* --- tables ----------------------------------------------------------------
  */
 
@@ -374,6 +393,7 @@ void
 page_sections_write(FILE *f, const json_t *r)
 {
 	put_refused(f, r);
+	put_learned(f, r);
 	put_section(f, r, &reached);
 	put_credentials(f, r);
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {

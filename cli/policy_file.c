@@ -93,9 +93,10 @@ policy_find(char *buf, size_t size, struct err *err)
 			break;
 		slash[slash == folder ? 1 : 0] = '\0';
 	}
-	return err_at(err, NULL, 0,
+	(void)err_at(err, NULL, 0,
 	    "there is no " POLICY_FILE_NAME " here or above, up to the root of"
 	    " the repository: name a policy with --policy FILE");
+	return -ENOENT;
 }
 
 static int

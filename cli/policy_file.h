@@ -21,7 +21,8 @@ struct policy_file {
  * Reads path, or without one (NULL) the nearest tapward.ini from the working
  * directory upwards, up to the root of the repository, never out of a folder
  * of another user. Symbolic links, devices, fifos and files over
- * max_bytes are refused with the reason in err. 0 or -EINVAL.
+ * max_bytes are refused with the reason in err. 0, -ENOENT when none was named
+ * and there is none, or -EINVAL.
  */
 int policy_file_read(const char *path, size_t max_bytes,
     struct policy_file *ret, struct err *err);

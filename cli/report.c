@@ -18,6 +18,7 @@ static const char *const table_names[REPORT_TABLES] = {
 	[REPORT_HOSTS] = "hosts",
 	[REPORT_RULES] = "rules",
 	[REPORT_REFUSED] = "refused",
+	[REPORT_LEARNED] = "learned",
 	[REPORT_CREDENTIALS] = "credentials",
 	[REPORT_NAMES] = "names",
 	[REPORT_PACKETS] = "packets",
@@ -227,15 +228,17 @@ keep_asked(json_t *row, const struct report_record *e)
 	report_bump(one, "count", 1);
 }
 
+/* A row for each place, reason and rule. */
 static void
-refuse(struct report *r, const struct report_record *e, const char *what)
+put_said(struct report *r, enum report_table t, const struct report_record *e,
+    const char *what)
 {
 	char key[REPORT_KEY_SIZE];
 	json_t *row;
 
 	(void)snprintf(key, sizeof(key), "%s\n%llu\n%s\n%s\n%s", e->host,
 	    (unsigned long long)e->port, e->reason, e->rule, e->at);
-	row = row_of(r, REPORT_REFUSED, key);
+	row = row_of(r, t, key);
 	if (row == NULL)
 		return;
 	set_once(row, "host", *e->host == '\0' ? e->address : e->host);
@@ -249,6 +252,27 @@ refuse(struct report *r, const struct report_record *e, const char *what)
 	set_last(row, "detail", e->detail);
 	report_bump(row, what, 1);
 	keep_asked(row, e);
+}
+
+static void
+refuse(struct report *r, const struct report_record *e, const char *what)
+{
+	put_said(r, REPORT_REFUSED, e, what);
+}
+
+/* What the policy itself would have refused, and for what. */
+static void
+learn(struct report *r, const struct report_record *e, const char *what)
+{
+	struct report_record own = *e;
+
+	if (*e->learned == '\0')
+		return;
+	own.reason = e->learned;
+	own.rule = e->learned_rule;
+	own.at = e->learned_at;
+	report_bump(r->totals, "learned", 1);
+	put_said(r, REPORT_LEARNED, &own, what);
 }
 
 static void
@@ -285,7 +309,9 @@ take_request(struct report *r, const struct report_record *e)
 		if (strcmp(e->reason, "credential-leak") == 0)
 			report_bump(rows[3], "leaks", 1);
 	}
-	if (!e->is_allowed)
+	if (e->is_allowed)
+		learn(r, e, "requests");
+	else
 		refuse(r, e, "requests");
 	timeline_add(&r->timeline, e->at_ms, &slot);
 }
@@ -318,8 +344,10 @@ take_connect(struct report *r, const struct report_record *e)
 		set_one_of(rows[1], "rules", e->rule);
 	if (rows[2] != NULL)
 		set_one_of(rows[2], "hosts", e->host);
-	if (is_tunnel)
-		timeline_add(&r->timeline, e->at_ms, &slot);
+	if (!is_tunnel)
+		return;
+	learn(r, e, "connections");
+	timeline_add(&r->timeline, e->at_ms, &slot);
 }
 
 static void

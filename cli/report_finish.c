@@ -152,11 +152,15 @@ remedy_of(const json_t *row, size_t *number)
 	name_rule(text(row, "host"), name, sizeof(name));
 	json_array_foreach(asked, i, one)
 	{
-		/* each as often as it was: the rule's comments count */
-		for (uint64_t n = 0;
-		     rc == 0 && n < number_of(one, "count") && n < 100000; n++)
-			rc = learn_add(l, text(row, "host"), (uint16_t)port,
-			    text(one, "method"), text(one, "path"));
+		const struct learn_request r = { .host = text(row, "host"),
+			.port = (uint16_t)port,
+			.method = text(one, "method"),
+			.target = text(one, "path"),
+			.credential = "",
+			.count = number_of(one, "count") };
+
+		if (rc == 0)
+			rc = learn_add(l, &r);
 	}
 	if (rc == 0 && learn_write_rules(l, name, number, &w) == 0 && w.len > 0)
 		ret = json_stringn(buf, w.len);
@@ -305,7 +309,7 @@ fill_totals(struct report *r)
 {
 	static const char *const keys[] = { "requests", "allowed", "refused",
 		"connections", "refused_connections", "tunnels", "commands",
-		"up", "down" };
+		"learned", "up", "down" };
 	const json_t *row;
 	const char *key;
 
@@ -334,6 +338,8 @@ report_finish(struct report *r)
 	if (r->records == 0)
 		return NULL;
 	json_object_foreach(r->tables[REPORT_REFUSED], key, row)
+	    explain_refusal(row, &rules);
+	json_object_foreach(r->tables[REPORT_LEARNED], key, row)
 	    explain_refusal(row, &rules);
 	json_object_foreach(r->tables[REPORT_PACKETS], key, row)(void)
 	    explain_reason(row, &reason, &by_ceiling);

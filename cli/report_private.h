@@ -17,6 +17,7 @@ enum report_table {
 	REPORT_HOSTS,
 	REPORT_RULES,
 	REPORT_REFUSED,
+	REPORT_LEARNED,
 	REPORT_CREDENTIALS,
 	REPORT_NAMES,
 	REPORT_PACKETS,
@@ -49,6 +50,8 @@ struct report {
 struct report_record {
 	const char *event, *sandbox, *policy, *reason, *rule, *at, *host,
 	    *method, *path, *credential, *detail, *address, *time;
+	/* what the policy said of what the ceiling alone let through; or "" */
+	const char *learned, *learned_rule, *learned_at;
 	uint64_t seq, generation, port, status, up, down, ms;
 	uint64_t at_ms; /* of time */
 	bool is_allowed;

@@ -385,7 +385,9 @@ write_header(const struct build *b)
 	store64(h, IMAGE_MAGIC);
 	store32(h + 8, IMAGE_VERSION);
 	store32(h + 12, (uint32_t)b->len);
-	store32(h + 20, b->m->is_ceiling);
+	store32(h + 20,
+	    (b->m->is_ceiling ? IMAGE_CEILING : 0) |
+		(b->m->learns ? IMAGE_LEARNS : 0));
 	store32(h + 24, b->m->line);
 	store32(h + 28, b->index.kinds);
 	store64(h + 32, b->index.seed.k0);

@@ -54,6 +54,7 @@ struct compile_input {
 	const char *display_name; /* printable; shown as the file of findings */
 	struct span text;
 	bool is_ceiling; /* larger limits, no [policy] credential checks */
+	bool learns;     /* see policy_learns() */
 	compile_preset *preset; /* NULL: none is known */
 	void *preset_arg;
 	compile_review *review; /* NULL: what the daemon tells is enough */

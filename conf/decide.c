@@ -397,36 +397,36 @@ is_push(const struct question *q)
 	    git_service_of(q->req->path, &repo) == GIT_SERVICE_PUSH;
 }
 
+/* t is tally_init()'s, and holds what there was to tell afterwards. */
 static struct verdict
-judge_file(const struct policy *p, const struct question *q)
+judge_file(const struct policy *p, const struct question *q, struct tally *t)
 {
-	struct tally t = tally_init();
 	struct verdict v;
 
-	each_rule(p, q, judge_rule, &t);
-	join_kinds(&t);
-	if (t.is_unsound)
+	each_rule(p, q, judge_rule, t);
+	join_kinds(t);
+	if (t->is_unsound)
 		return decide_no_verdict(p->file, p->line, REASON_NO_POLICY);
-	if (t.deny != IMAGE_NONE)
-		return rule_verdict(p, t.deny, ACTION_DENY,
+	if (t->deny != IMAGE_NONE)
+		return rule_verdict(p, t->deny, ACTION_DENY,
 		    REASON_DENIED_BY_RULE);
-	if (t.ask[TALLY_PLAIN] != IMAGE_NONE)
-		v = rule_verdict(p, t.ask[TALLY_PLAIN], ACTION_ASK,
+	if (t->ask[TALLY_PLAIN] != IMAGE_NONE)
+		v = rule_verdict(p, t->ask[TALLY_PLAIN], ACTION_ASK,
 		    REASON_NONE);
-	else if (t.allow[TALLY_PLAIN] != IMAGE_NONE)
-		v = rule_verdict(p, t.allow[TALLY_PLAIN], ACTION_ALLOW,
+	else if (t->allow[TALLY_PLAIN] != IMAGE_NONE)
+		v = rule_verdict(p, t->allow[TALLY_PLAIN], ACTION_ALLOW,
 		    REASON_NONE);
-	else if (t.ask_later != IMAGE_NONE)
-		v = rule_verdict(p, t.ask_later, ACTION_ASK, REASON_NONE);
-	else if (t.near != IMAGE_NONE)
-		return rule_verdict(p, t.near, ACTION_DENY, t.near_reason);
+	else if (t->ask_later != IMAGE_NONE)
+		v = rule_verdict(p, t->ask_later, ACTION_ASK, REASON_NONE);
+	else if (t->near != IMAGE_NONE)
+		return rule_verdict(p, t->near, ACTION_DENY, t->near_reason);
 	else
 		return decide_no_verdict(p->file, p->line, REASON_NO_RULE);
 	if (v.action == ACTION_DENY)
 		return v;
-	v.credential = t.credential[TALLY_PLAIN];
-	v.reads_push = t.is_git_push && is_push(q);
-	return decide_apply_budgets(p, q, &t, v);
+	v.credential = t->credential[TALLY_PLAIN];
+	v.reads_push = t->is_git_push && is_push(q);
+	return decide_apply_budgets(p, q, t, v);
 }
 
 /* The smaller of both limits; 0 is none. */
@@ -472,14 +472,20 @@ meet(struct verdict policy, struct verdict ceiling)
 static struct verdict
 judge(const struct policy_pair *pair, const struct question *q)
 {
-	struct verdict v;
+	struct tally mine = tally_init(), most = tally_init();
+	struct verdict v, c;
 
 	if (pair->policy == NULL)
 		return decide_no_verdict("-", 0, REASON_NO_POLICY);
-	v = judge_file(pair->policy, q);
-	if (pair->ceiling != NULL)
-		v = meet(v, judge_file(pair->ceiling, q));
-	return v;
+	v = judge_file(pair->policy, q, &mine);
+	if (pair->ceiling == NULL)
+		return v;
+	c = judge_file(pair->ceiling, q, &most);
+	if (policy_pair_learns(pair) && decide_is_learned(&mine, &v))
+		return decide_learn(pair->policy, q, &v, c);
+	if (policy_pair_learns(pair) && decide_is_asked_later(&mine, &v))
+		v.action = ACTION_ALLOW;
+	return meet(v, c);
 }
 
 struct verdict

@@ -70,6 +70,14 @@ void decide_join_budgets(struct tally_budgets *to,
 struct verdict decide_apply_budgets(const struct policy *p,
     const struct question *q, const struct tally *t, struct verdict v);
 
+/* Is v, which t came to in a policy that learns, the ceiling's to decide? */
+bool decide_is_learned(const struct tally *t, const struct verdict *v);
+/* What is said in the place of v, where the ceiling says c. */
+struct verdict decide_learn(const struct policy *p, const struct question *q,
+    const struct verdict *v, struct verdict c);
+/* The origin's side is only asked for: others may be let through there. */
+bool decide_is_asked_later(const struct tally *t, const struct verdict *v);
+
 /* Why a [git] rule does not match q->req; REASON_NONE when it does. */
 enum reason decide_git_miss(const struct policy *p, const struct image_rule *r,
     const struct question *q, struct tally *t);

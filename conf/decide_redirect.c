@@ -131,9 +131,11 @@ policy_judge_redirect(const struct policy_pair *pair, const char *host,
     uint16_t port, const struct policy_request *req)
 {
 	struct verdict before = ask(pair, host, port, req), v, c;
+	/* A redirect that the policy grants is not learned. */
+	bool is_denied = before.action == ACTION_DENY ||
+	    before.learned.reason != REASON_NONE;
 
-	if (before.action != ACTION_DENY || port != PORT_HTTPS ||
-	    !only_reads(req))
+	if (!is_denied || port != PORT_HTTPS || !only_reads(req))
 		return before;
 	v = judge_file(pair->policy, host, req);
 	if (v.action == ACTION_DENY)

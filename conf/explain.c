@@ -271,6 +271,25 @@ give_hint(struct explanation *e, const struct target *t, const char *method)
 		    "what is wrong with one");
 }
 
+/* The policy's own line, of what the ceiling alone lets through. */
+static void
+hint_learned(struct explanation *e, const struct target *t, const char *method)
+{
+	struct explanation own = *e;
+	const struct verdict_learned *l = &e->verdict.learned;
+
+	own.verdict = (struct verdict){ .action = ACTION_DENY,
+		.reason = l->reason,
+		.rule = l->rule,
+		.file = l->file,
+		.line = l->line,
+		.is_git = l->is_git,
+		.say = "",
+		.credential = "" };
+	give_hint(&own, t, method);
+	memcpy(e->hint, own.hint, sizeof(e->hint));
+}
+
 /* --- the questions ----------------------------------------------------------
  */
 
@@ -360,7 +379,10 @@ explain_target(const struct policy_pair *pair, const char *target,
 	    (t.has_path || t.is_websocket || method != NULL);
 	judge(pair, &t, m, &e);
 	(void)verdict_code(&e.verdict, e.code);
-	give_hint(&e, &t, m);
+	if (e.verdict.learned.reason != REASON_NONE)
+		hint_learned(&e, &t, m);
+	else
+		give_hint(&e, &t, m);
 	*ret = e;
 	return 0;
 }
@@ -452,6 +474,13 @@ explain_write(struct wr *w, const struct explanation *e)
 		    reason_text(v->reason));
 	wr_fmt(w, "rule:    %s\n", v->rule);
 	wr_fmt(w, "at:      %s:%u\n", v->file, v->line);
+	if (v->learned.reason != REASON_NONE)
+		wr_fmt(w,
+		    "learned: %s (%s) by %s:%u; the ceiling alone says "
+		    "this\n",
+		    reason_code(v->learned.reason),
+		    reason_text(v->learned.reason), v->learned.file,
+		    v->learned.line);
 	if (v->credential[0] != '\0')
 		wr_fmt(w, "credential: %s\n", v->credential);
 	if (v->say[0] != '\0' && v->action != ACTION_ALLOW)

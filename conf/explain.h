@@ -33,7 +33,11 @@ struct explanation {
 	char code[48];             /* "" when allowed */
 	bool is_connection_denied; /* before any request */
 	bool is_inside_seen;       /* inspected: method and path were judged */
-	char hint[EXPLAIN_HINT_SIZE]; /* what would change it, "" if nothing */
+	/*
+	 * what would change it, "" if nothing; of what is learned, what would
+	 * have the policy say it
+	 */
+	char hint[EXPLAIN_HINT_SIZE];
 };
 
 /*

@@ -63,8 +63,7 @@ explain_name(const struct policy_pair *pair, const char *name,
 		    "%s: the gate answers that there is no such name: %s", name,
 		    host_status_text(status));
 	e.verdict = policy_judge_name(pair, e.host);
-	e.address =
-	    pair->policy == NULL ? 0 : policy_tcp_address(pair->policy, e.host);
+	e.address = policy_tcp_address(pair, e.host);
 	(void)verdict_code(&e.verdict, e.code);
 	if (e.verdict.reason == REASON_NO_RULE)
 		(void)snprintf(e.hint, sizeof(e.hint),
@@ -94,10 +93,10 @@ parse_packet(const char *rest, uint32_t *ret_address, uint16_t *ret_port)
 }
 
 static bool
-reaches_gate(const struct policy *p, uint32_t address, uint16_t port)
+reaches_gate(const struct policy_pair *pair, uint32_t address, uint16_t port)
 {
 	uint16_t ports[PORTS_MAX];
-	size_t count = p == NULL ? 0 : policy_ports(p, ports, PORTS_MAX);
+	size_t count = policy_ports(pair, ports, PORTS_MAX);
 	bool is_open = port == PORT_HTTP || port == PORT_HTTPS;
 
 	if ((address & SYNTHETIC_MASK) != SYNTHETIC_NET)
@@ -114,14 +113,13 @@ explain_tcp(const struct policy_pair *pair, const char *rest, uint32_t address,
 	struct explanation e = { .scheme = SCHEME_TCP, .port = port };
 	struct policy_tcp tcp;
 
-	if (pair->policy != NULL &&
-	    policy_tcp_find(pair->policy, address, port, &tcp)) {
+	if (policy_tcp_find(pair, address, port, &tcp)) {
 		(void)snprintf(e.host, sizeof(e.host), "%s", tcp.host);
 		e.address = address;
 		e.verdict = policy_judge_connect(pair, tcp.host, port);
 		e.is_connection_denied = e.verdict.action == ACTION_DENY;
 		(void)verdict_code(&e.verdict, e.code);
-	} else if (reaches_gate(pair->policy, address, port)) {
+	} else if (reaches_gate(pair, address, port)) {
 		return err_at(err, NULL, 0,
 		    "%s leads to the gate, which judges the name in the "
 		    "connection: ask for https://NAME:%u/",

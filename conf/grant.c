@@ -34,15 +34,22 @@ owner_fits(const struct message_broker_grant *g,
 }
 
 bool
+grants_cover(const struct message_broker_grant *grants, unsigned int count,
+    const struct message_broker_attach *s)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (glob_match(span_of(grants[i].name), span_of(s->sandbox),
+			'\0') &&
+		    owner_fits(&grants[i], s))
+			return true;
+	return false;
+}
+
+bool
 grant_covers(const struct message_broker_credential *d,
     const struct message_broker_attach *s)
 {
-	for (unsigned int i = 0; i < d->grant_count; i++)
-		if (glob_match(span_of(d->grants[i].name), span_of(s->sandbox),
-			'\0') &&
-		    owner_fits(&d->grants[i], s))
-			return true;
-	return false;
+	return grants_cover(d->grants, d->grant_count, s);
 }
 
 bool

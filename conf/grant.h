@@ -1,6 +1,6 @@
 /*
- * Whom a credential is granted to, which broker and supervisor must read in
- * one way.
+ * Whom something is granted to: a credential, which broker and supervisor must
+ * read in one way, or that a sandbox learns.
  */
 #ifndef TAPWARD_CONF_GRANT_H
 #define TAPWARD_CONF_GRANT_H
@@ -9,6 +9,9 @@
 
 #include "base/message_broker.h"
 
+/* Any of them fits both the sandbox's name and its owner. */
+bool grants_cover(const struct message_broker_grant *grants, unsigned int count,
+    const struct message_broker_attach *s);
 /* Any grant of d fits both the sandbox's name and its owner (DESIGN 10). */
 bool grant_covers(const struct message_broker_credential *d,
     const struct message_broker_attach *s);

@@ -171,6 +171,17 @@ take_rotate_size(struct hostconf_parse *p, struct span v)
 	return NULL;
 }
 
+static int
+finish_ceiling(struct hostconf_parse *p)
+{
+	if (p->c->learn_count == 0 || p->c->has_ceiling)
+		return 0;
+	return err_at(p->err, p->file, p->line,
+	    "[ceiling] learn needs a ceiling: what a sandbox that learns may "
+	    "reach is what `policy = FILE` lets through; name one, or remove "
+	    "`learn`");
+}
+
 /* --- tables ----------------------------------------------------------------
  */
 
@@ -184,7 +195,7 @@ static const struct section_row sections[HOSTCONF_SECTIONS] = {
 	    hostconf_finish_address, true, true },
 	[HOSTCONF_CA] = { "ca", hostconf_open_ca, hostconf_finish_ca, true,
 	    true },
-	[HOSTCONF_CEILING] = { "ceiling", NULL, NULL, false, true },
+	[HOSTCONF_CEILING] = { "ceiling", NULL, finish_ceiling, false, true },
 	[HOSTCONF_CREDENTIAL] = { "credential", hostconf_open_credential,
 	    hostconf_finish_credential, true, true },
 	[HOSTCONF_LIMITS] = { "limits", NULL, NULL, false, true },
@@ -218,6 +229,7 @@ static const struct key_row keys[] = {
 	{ "file", HOSTCONF_CA, false, hostconf_take_ca_set_file },
 	{ "only", HOSTCONF_CA, false, hostconf_take_only },
 	{ "policy", HOSTCONF_CEILING, false, take_ceiling },
+	{ "learn", HOSTCONF_CEILING, true, hostconf_take_learn },
 	{ "hook", HOSTCONF_ASK, false, hostconf_take_hook },
 	{ "run-as", HOSTCONF_ASK, false, hostconf_take_hook_user },
 	{ "timeout", HOSTCONF_ASK, false, hostconf_take_hook_timeout },

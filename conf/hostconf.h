@@ -90,6 +90,9 @@ struct hostconf {
 	/* [ceiling]: false when `policy = none` was written out */
 	bool has_ceiling;
 	char ceiling_file[HOSTCONF_PATH_SIZE];
+	/* whose sandboxes may learn; none: nobody's */
+	unsigned int learn_count;
+	struct message_broker_grant learn[BROKER_GRANTS_MAX];
 	/* [credential NAME] */
 	struct hostconf_credential *credentials;
 	size_t credential_count;

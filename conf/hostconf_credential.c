@@ -384,16 +384,15 @@ take_owner(struct message_broker_grant *g, struct span v)
 	return NULL;
 }
 
-const char *
-hostconf_take_grant(struct hostconf_parse *p, struct span v)
+static const char *
+add_grant(struct message_broker_grant *all, unsigned int *count, struct span v)
 {
-	struct message_broker_credential *d = def_of(p);
 	struct message_broker_grant g = { .owner = BROKER_OWNER_ROOT };
 	const uint8_t *blank = memchr(v.ptr, ' ', v.len);
 	struct span name = v;
 	const char *fault = NULL;
 
-	if (d->grant_count >= BROKER_GRANTS_MAX)
+	if (*count >= BROKER_GRANTS_MAX)
 		return "too many grants";
 	if (blank != NULL) {
 		struct span owner = skip(v, (size_t)(blank - v.ptr) + 1);
@@ -409,8 +408,27 @@ hostconf_take_grant(struct hostconf_parse *p, struct span v)
 	    !hostconf_copy(g.name, sizeof(g.name), name))
 		return "the name of a sandbox is a-z, 0-9 and '-', with '*' "
 		       "for any run";
-	d->grants[d->grant_count++] = g;
+	all[(*count)++] = g;
 	return NULL;
+}
+
+const char *
+hostconf_take_grant(struct hostconf_parse *p, struct span v)
+{
+	struct message_broker_credential *d = def_of(p);
+
+	return add_grant(d->grants, &d->grant_count, v);
+}
+
+/* [ceiling]: granted as a credential is. */
+const char *
+hostconf_take_learn(struct hostconf_parse *p, struct span v)
+{
+	/* A sandbox can be called so, but that is not what is meant. */
+	if (span_is(v, "yes") || span_is(v, "no"))
+		return "name whose sandboxes may: `learn = * group:NAME` for "
+		       "a group's; without `learn` nobody's may";
+	return add_grant(p->c->learn, &p->c->learn_count, v);
 }
 
 /* Whatever apply sets is taken out of what the guest sends. */

@@ -52,7 +52,8 @@ hostconf_take hostconf_take_kind, hostconf_take_value, hostconf_take_chost,
     hostconf_take_cport, hostconf_take_apply, hostconf_take_strip,
     hostconf_take_strip_response, hostconf_take_set_cookie,
     hostconf_take_placeholder, hostconf_take_method, hostconf_take_path,
-    hostconf_take_deny_path, hostconf_take_websocket, hostconf_take_grant;
+    hostconf_take_deny_path, hostconf_take_websocket, hostconf_take_grant,
+    hostconf_take_learn;
 /* A new definition, and what must hold once its section has ended. */
 int hostconf_open_credential(struct hostconf_parse *p, const char *name);
 int hostconf_finish_credential(struct hostconf_parse *p);

@@ -328,6 +328,7 @@ static int
 load_header(struct policy *p)
 {
 	const uint8_t *h = p->ptr;
+	uint32_t flags;
 
 	if (p->len < IMAGE_HEADER_BYTES || p->len > POLICY_IMAGE_MAX_BYTES ||
 	    load64(h) != IMAGE_MAGIC)
@@ -336,7 +337,11 @@ load_header(struct policy *p)
 		return -EPROTO;
 	if (load32(h + 12) != p->len || load32(h + 16) != image_header_sum(h))
 		return -EBADMSG;
-	p->is_ceiling = load32(h + 20) != 0;
+	flags = load32(h + 20);
+	if ((flags & ~(uint32_t)(IMAGE_CEILING | IMAGE_LEARNS)) != 0)
+		return -EBADMSG;
+	p->is_ceiling = (flags & IMAGE_CEILING) != 0;
+	p->learns = (flags & IMAGE_LEARNS) != 0;
 	p->line = load32(h + 24);
 	p->kinds = load32(h + 28);
 	p->seed = (struct siphash_key){ load64(h + 32), load64(h + 40) };
@@ -367,6 +372,25 @@ policy_map_bytes(const void *ptr, size_t len, struct policy **ret_policy)
 		return rc;
 	}
 	*ret_policy = p;
+	return 0;
+}
+
+int
+policy_copy_unlearned(const struct policy *p, uint8_t **ret_image,
+    size_t *ret_len)
+{
+	uint8_t *h = malloc(p->len);
+	uint32_t v;
+
+	if (h == NULL)
+		return -ENOMEM;
+	memcpy(h, p->ptr, p->len);
+	v = htole32(load32(h + 20) & ~(uint32_t)IMAGE_LEARNS);
+	memcpy(h + 20, &v, sizeof(v));
+	v = htole32(image_header_sum(h));
+	memcpy(h + 16, &v, sizeof(v));
+	*ret_image = h;
+	*ret_len = p->len;
 	return 0;
 }
 

@@ -40,6 +40,12 @@
 #define IMAGE_TCP_MAX 4096
 #define IMAGE_NONE UINT32_MAX
 
+/* What the header says of the whole file. */
+enum {
+	IMAGE_CEILING = 1 << 0,
+	IMAGE_LEARNS = 1 << 1, /* policy_learns() */
+};
+
 /* Tables, in the order of their places in the header. */
 enum image_table {
 	IMAGE_STRINGS,     /* bytes */
@@ -89,6 +95,7 @@ struct policy {
 	size_t len;
 	bool is_mapped; /* munmap() at the end */
 	bool is_ceiling;
+	bool learns;
 	uint32_t line;   /* of [policy] */
 	uint32_t budget; /* of the file as a whole; IMAGE_NONE for none */
 	uint32_t kinds;  /* 1 << pattern_kind of those that occur */

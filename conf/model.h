@@ -56,6 +56,7 @@ struct model {
 	uint32_t line;        /* of [policy] in the text */
 	uint32_t digest;      /* string */
 	bool is_ceiling;
+	bool learns;
 };
 
 /* 0 or -ENOMEM; model_done() either way. */

@@ -339,6 +339,7 @@ parse_policy(const struct compile_input *in, struct model *m,
 		.presets = VEC_OF(struct preset_use) };
 
 	m->is_ceiling = in->is_ceiling;
+	m->learns = in->learns;
 	read_file(&p, in->display_name, in->text);
 	m->line = p.policy_line;
 	for (size_t i = 0; p.rc == 0 && i < p.presets.count; i++)

@@ -40,6 +40,14 @@ void policy_unref(struct policy *p); /* NULL is fine */
 const char *policy_file(const struct policy *p);
 const char *policy_digest(const struct policy *p);
 bool policy_is_ceiling(const struct policy *p);
+/*
+ * Of a policy: its sandbox learns. Of a ceiling: the host permits that. Both
+ * are said when the text is compiled, by whoever may say so, and never in it.
+ */
+bool policy_learns(const struct policy *p);
+/* The image of p for a sandbox that does not learn; the caller's. -ENOMEM. */
+int policy_copy_unlearned(const struct policy *p, uint8_t **ret_image,
+    size_t *ret_len);
 size_t policy_rule_count(const struct policy *p);
 size_t policy_host_count(const struct policy *p);
 
@@ -51,6 +59,16 @@ struct policy_pair {
 	const struct policy *policy;
 	const struct policy *ceiling;
 };
+
+/*
+ * The sandbox learns, and the host permits it: what no rule of the policy
+ * lets through is judged by the ceiling alone, inspected, without a
+ * credential, and its verdict says so (struct verdict_learned). What a rule
+ * of the policy denies, asks about or has ended stays so, as does a push that
+ * [git] rules of the policy judge; budgets of the whole policy count. False
+ * without a ceiling: nothing would bound it.
+ */
+bool policy_pair_learns(const struct policy_pair *pair);
 
 /*
  * May the guest open a connection to host:port at all, and how is it to be
@@ -153,13 +171,18 @@ struct policy_tcp {
 	uint16_t port;
 	uint32_t address; /* IPv4, host byte order, from 198.18.0.0/16 */
 };
-/* The i-th of them, false past the last. Only exact hosts. */
-bool policy_tcp_at(const struct policy *p, size_t i, struct policy_tcp *ret);
-/* The one reserved for host, 0 without one. */
-uint32_t policy_tcp_address(const struct policy *p, const char *host);
+/*
+ * Those of the policy, and of the ceiling where the sandbox learns: at most
+ * max are written, each once; the result says how many there are. Only exact
+ * hosts.
+ */
+size_t policy_tcp_all(const struct policy_pair *pair, struct policy_tcp *ret,
+    size_t max);
+/* The address reserved for host, 0 without one. */
+uint32_t policy_tcp_address(const struct policy_pair *pair, const char *host);
 /* The one with this address and port, false without one. */
-bool policy_tcp_find(const struct policy *p, uint32_t address, uint16_t port,
-    struct policy_tcp *ret);
+bool policy_tcp_find(const struct policy_pair *pair, uint32_t address,
+    uint16_t port, struct policy_tcp *ret);
 
 /* The i-th budget of the file, below BUDGETS_MAX; false past the last. */
 struct policy_budget {
@@ -173,10 +196,11 @@ bool policy_budget_at(const struct policy *p, size_t i,
     struct policy_budget *ret);
 
 /*
- * Ports named by allow and ask rules, ascending, each once: for nftables. At
- * most ports_max are written; the result says how many there are.
+ * Ports named by allow and ask rules of the policy, and of the ceiling where
+ * the sandbox learns, ascending, each once: for nftables. At most ports_max
+ * are written; the result says how many there are.
  */
-size_t policy_ports(const struct policy *p, uint16_t *ret_ports,
+size_t policy_ports(const struct policy_pair *pair, uint16_t *ret_ports,
     size_t ports_max);
 /* Credentials the policy names, "" past the last. */
 const char *policy_credential_at(const struct policy *p, size_t i);

@@ -54,6 +54,18 @@ enum git_operation {
 /* The two files of a verdict, as indices. */
 enum { VERDICT_POLICY, VERDICT_CEILING, VERDICT_FILES };
 
+/*
+ * Of what the ceiling alone let through, since the sandbox learns: what the
+ * policy says of it, which is always a denial.
+ */
+struct verdict_learned {
+	enum reason reason; /* REASON_NONE: the policy says it itself */
+	const char *rule;
+	const char *file;
+	uint32_t line;
+	bool is_git; /* the rule is a [git] rule */
+};
+
 /* Strings borrow from the policy images that were asked. Never NULL. */
 struct verdict {
 	enum action action;
@@ -81,6 +93,7 @@ struct verdict {
 	 * denial.
 	 */
 	uint64_t budgets[VERDICT_FILES];
+	struct verdict_learned learned; /* strings only with a reason */
 };
 
 const char *action_name(enum action a);

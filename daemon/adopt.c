@@ -18,6 +18,7 @@
 #include "daemon/counters.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
+#include "daemon/learning.h"
 #include "daemon/link_broker.h"
 #include "daemon/link_ca.h"
 #include "daemon/link_recorder.h"
@@ -86,9 +87,10 @@ load_policy(void *arg, struct err *err)
 	if (rc == 0)
 		rc = load_memfd(s, "policy.ini", &s->policy.text_fd);
 	if (rc == 0)
-		rc = policy_set_map(&s->policy);
+		rc = policy_set_map(&s->policy, s->sv->ceiling.policy);
 	if (rc != 0)
 		return err_os(err, rc, "its policy");
+	s->learns = policy_set_learns(&s->policy);
 	/* Of a reload that was cut short; what counts is the image. */
 	(void)snprintf(s->state.policy_digest, sizeof(s->state.policy_digest),
 	    "%s", policy_digest(s->policy.policy));
@@ -154,7 +156,6 @@ reconnect(void *arg, struct err *err)
 	struct sandbox *s = arg;
 	unsigned int which = strangers(s->sv);
 
-	(void)err;
 	if ((which & WIRES_RECORDER) != 0 && link_recorder_nflog(s) == 0)
 		counters_begin(s);
 	if (s->is_gate_lost)
@@ -162,6 +163,8 @@ reconnect(void *arg, struct err *err)
 	if (which != 0)
 		wires_mend(s, which);
 	/* The ceiling may be another now. */
+	if (!learning_settle(s))
+		return err_at(err, NULL, 0, "it may not learn any longer");
 	reload_push(s);
 	return 0;
 }

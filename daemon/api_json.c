@@ -147,6 +147,13 @@ api_take_tied(const struct api_reading *rd, json_t *value)
 }
 
 static int
+api_take_learn(const struct api_reading *rd, json_t *value)
+{
+	rd->req->learns = json_is_true(value);
+	return 0;
+}
+
+static int
 api_take_driver(const struct api_reading *rd, json_t *value)
 {
 	if (vm_driver_find(json_string_value(value), &rd->req->driver))
@@ -281,6 +288,7 @@ static const struct api_member {
 	    api_take_policy_name },
 	{ "netns", OP(API_ATTACH), API_TYPE_BOOL, api_take_netns },
 	{ "tied", OP(API_CREATE), API_TYPE_BOOL, api_take_tied },
+	{ "learn", OP(API_CREATE), API_TYPE_BOOL, api_take_learn },
 	{ "driver", OP(API_VM_START), API_TYPE_STRING, api_take_driver },
 	{ "require_kvm", OP(API_VM_START), API_TYPE_BOOL, api_take_kvm },
 	{ "cpus", OP(API_VM_START), API_TYPE_INTEGER, api_take_cpus },
@@ -500,7 +508,7 @@ api_json_sandbox(const struct message_api_sandbox *s)
 {
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o,"
 			 " s:o, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:i,"
-			 " s:o, s:o, s:b, s:o}",
+			 " s:o, s:o, s:b, s:b, s:o}",
 	    "name", s->name, "state", api_state_name(s->state), "kind",
 	    api_device_name(s->device), "owner", (json_int_t)s->owner_uid,
 	    "generation", (json_int_t)s->generation, "netns", s->netns,
@@ -515,16 +523,17 @@ api_json_sandbox(const struct message_api_sandbox *s)
 	    api_json_time(s->ttl_end_wall_ms), "gate_pid", (int)s->gate_pid,
 	    "gate_restarts", (int)s->gate_restarts, "dropped",
 	    api_json_dropped(s), "credentials", api_json_credentials(s), "tied",
-	    (int)s->is_tied, "vm", api_json_vm(s));
+	    (int)s->is_tied, "learning", (int)s->learns, "vm", api_json_vm(s));
 }
 
 json_t *
 api_json_entry(const struct message_api_entry *e)
 {
-	return json_pack("{s:s, s:s, s:s, s:I, s:o}", "name", e->name, "state",
-	    api_state_name(e->state), "kind", api_device_name(e->device),
-	    "owner", (json_int_t)e->owner_uid, "created",
-	    api_json_time(e->created_wall_ms));
+	return json_pack("{s:s, s:s, s:s, s:I, s:o, s:b}", "name", e->name,
+	    "state", api_state_name(e->state), "kind",
+	    api_device_name(e->device), "owner", (json_int_t)e->owner_uid,
+	    "created", api_json_time(e->created_wall_ms), "learning",
+	    (int)e->learns);
 }
 
 json_t *

@@ -81,7 +81,7 @@ api_json_status(const struct message_api_status *s)
 	    "pool_ready", (int)s->pool_ready, "pool_size", (int)s->pool_size,
 	    "audit_can_write", (int)s->audit_can_write, "roots", (int)s->roots);
 	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o,"
-				 " s:o, s:i, s:o}",
+				 " s:o, s:i, s:o, s:i}",
 	    "ceiling",
 	    s->has_ceiling ? json_string(s->ceiling_file) : json_null(),
 	    "ceiling_digest",
@@ -93,7 +93,7 @@ api_json_status(const struct message_api_status *s)
 	    "credentials", (int)s->credentials, "resolvers",
 	    api_json_resolvers(s), "recorder", api_json_recorder(s), "policies",
 	    api_json_policies(s), "other_policies", (int)s->other_policies,
-	    "errors", api_json_errors(s));
+	    "errors", api_json_errors(s), "learning", (int)s->learning);
 
 	if (json_object_update(json, more) != 0) {
 		json_decref(json);

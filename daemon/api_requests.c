@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "daemon/counters.h"
 #include "daemon/jobs.h"
+#include "daemon/learning.h"
 #include "daemon/link_api.h"
 #include "daemon/link_recorder.h"
 #include "daemon/metrics.h"
@@ -83,6 +84,7 @@ fill_entry(const struct sandbox *s, struct message_api_entry *ret)
 	ret->device = about.device;
 	ret->owner_uid = about.owner_uid;
 	ret->created_wall_ms = about.created_wall_ms;
+	ret->learns = about.learns;
 }
 
 /* Those that count: not what is still being made. */
@@ -322,6 +324,18 @@ check_hold(const struct request *r)
 	return false;
 }
 
+static bool
+check_learning(const struct request *r)
+{
+	const char *fault = r->m->learns
+	    ? learning_fault(r->sv, r->m->name, r->m->peer_uid)
+	    : NULL;
+
+	if (fault != NULL)
+		request_refuse(r, API_FORBIDDEN, fault);
+	return fault == NULL;
+}
+
 static void
 do_create(struct request *r)
 {
@@ -337,7 +351,8 @@ do_create(struct request *r)
 		return;
 	}
 	if (!check_text(r) || !check_room(r) || !check_ca(r) ||
-	    !check_owner(r) || !check_hold(r) || !check_netns(r))
+	    !check_owner(r) || !check_learning(r) || !check_hold(r) ||
+	    !check_netns(r))
 		return;
 	fds.text = steal_fd(&r->fds[0]);
 	if (r->fd_count == 2)

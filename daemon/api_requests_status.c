@@ -97,6 +97,8 @@ fill_sandboxes(const struct supervisor *sv, struct message_api_status *ret)
 		ret->states[sandbox_state(s)]++;
 		if (s->vm != NULL)
 			ret->machines++;
+		if (s->learns)
+			ret->learning++;
 		count_policy(s->state.policy_digest, ret);
 	}
 }

@@ -144,6 +144,7 @@ ceiling_load(struct supervisor *sv, ceiling_done *done, void *arg)
 		*load = (struct load){ sv, done, arg };
 		text.fd = fd;
 		text.display_name = h->ceiling_file;
+		text.learns = h->learn_count > 0;
 		rc = compiler_ask(&sv->compiler, &text, on_compiled, load);
 		why = strerror(-rc);
 	}

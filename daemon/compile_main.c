@@ -90,6 +90,7 @@ compile_text(struct compiler *c, struct chan *chan, uint32_t id,
 	struct compile_input in = { .display_name = m->display_name,
 		.text = text,
 		.is_ceiling = m->is_ceiling,
+		.learns = m->learns,
 		.preset = presets_find };
 	int rc = compile_policy(&in, &c->result);
 

@@ -317,6 +317,7 @@ compiler_ask(struct compiler *c, const struct compile_text *text,
 	(void)snprintf(job->message.display_name,
 	    sizeof(job->message.display_name), "%s", text->display_name);
 	job->message.is_ceiling = text->is_ceiling;
+	job->message.learns = text->learns;
 	job->done = done;
 	job->arg = arg;
 	TAILQ_INSERT_TAIL(&c->waiting, job, entry);

@@ -40,6 +40,7 @@ struct compile_text {
 	int fd; /* sealed; borrowed, kept as a duplicate */
 	const char *display_name;
 	bool is_ceiling;
+	bool learns; /* policy_learns() of the image */
 };
 /*
  * done hears 0, a->fds[0] the image, a->digest and warnings in a->findings; or

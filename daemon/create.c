@@ -52,6 +52,7 @@ compile(void *arg, struct err *err)
 	const struct compile_text text = {
 		.fd = s->policy.text_fd,
 		.display_name = s->state.display_name,
+		.learns = s->learns,
 	};
 	int rc = compiler_ask(&s->sv->compiler, &text, on_compiled, s);
 
@@ -72,12 +73,13 @@ static int
 map(void *arg, struct err *err)
 {
 	struct sandbox *s = arg;
-	int rc = policy_set_map(&s->policy);
+	int rc = policy_set_map(&s->policy, s->sv->ceiling.policy);
 
 	if (rc == -E2BIG)
 		return err_at(err, s->state.display_name, 0,
-		    "names more than %d ports or %d tcp hosts; use fewer",
-		    NET_PORTS_MAX, NET_RESERVED_MAX);
+		    "names more than %d ports or %d tcp hosts%s; use fewer",
+		    NET_PORTS_MAX, NET_RESERVED_MAX,
+		    s->learns ? ", with those of the ceiling" : "");
 	return rc != 0 ? rc
 		       : policy_set_check_credentials(&s->policy,
 			     s->sv->config->host, err);
@@ -382,6 +384,7 @@ create_start(struct supervisor *sv, const struct message_api_request *m,
 	s->policy.text_fd = steal_fd(&fds->text);
 	s->guest_ns_fd = steal_fd(&fds->netns);
 	s->hold_fd = steal_fd(&fds->hold);
+	s->learns = m->learns;
 	fill_state(s, m);
 	sv->creating++;
 	rc = steps_start(&s->job, &create_plan, sv->base, on_done, s);

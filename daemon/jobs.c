@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "daemon/connect.h"
 #include "daemon/counters.h"
+#include "daemon/learning.h"
 #include "daemon/link_recorder.h"
 #include "daemon/supervisor.h"
 
@@ -52,11 +53,37 @@ jobs_on_service_down(struct service *s)
 		    "a part of tapward is being restarted; try again");
 }
 
+/* False: it may learn no longer, and had to end. */
+static bool
+take_ceiling(struct sandbox *s)
+{
+	s->has_missed_ceiling = false;
+	if (!learning_settle(s)) {
+		remove_sandbox(s, "ended: it may not learn any longer");
+		return false;
+	}
+	if (sandbox_has_gate(s))
+		reload_push(s);
+	return true;
+}
+
+void
+jobs_on_ceiling(struct sandbox *s)
+{
+	/* A job may have told of the one before already. */
+	if (s->job.is_running)
+		s->has_missed_ceiling = true;
+	else
+		(void)take_ceiling(s);
+}
+
 void
 jobs_after(struct sandbox *s)
 {
 	if (s->is_remove_wanted)
 		remove_sandbox(s, "removed");
+	else if (s->has_missed_ceiling && !take_ceiling(s))
+		return;
 	else if (!reload_waiting_start(s) && s->gate == NULL)
 		replace_after_death(s);
 }

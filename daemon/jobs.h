@@ -77,6 +77,8 @@ void adopt_all(struct supervisor *sv);
 /* s is one of recorder, broker, dialler; which are the wires to it. */
 void jobs_on_service_up(struct service *s, unsigned int which);
 void jobs_on_service_down(struct service *s);
+/* There is another ceiling; may end the sandbox. */
+void jobs_on_ceiling(struct sandbox *s);
 /* A job of the sandbox is over: what had to wait for that. */
 void jobs_after(struct sandbox *s);
 

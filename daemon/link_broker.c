@@ -38,9 +38,8 @@ add_group(struct message_broker_attach *m, gid_t gid)
 	memcpy(m->groups[m->group_count++], gr->gr_name, len + 1);
 }
 
-/* Names of the owner and of its groups, for `grant = ... user:NAME`. */
-static void
-fill_owner(struct message_broker_attach *m, uid_t uid)
+void
+link_broker_fill_owner(struct message_broker_attach *m, uid_t uid)
 {
 	gid_t gids[BROKER_GROUPS_MAX];
 	int count = BROKER_GROUPS_MAX;
@@ -63,7 +62,7 @@ link_broker_grants_metadata(const struct sandbox *s)
 	struct message_broker_attach m = { .generation = 0 };
 
 	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
-	fill_owner(&m, s->state.owner_uid);
+	link_broker_fill_owner(&m, s->state.owner_uid);
 	for (size_t i = 0; i < h->credential_count; i++)
 		if (grant_opens_metadata(h->credentials[i].def) &&
 		    grant_covers(h->credentials[i].def, &m))
@@ -89,7 +88,7 @@ link_broker_attach(const struct sandbox *s, int gate_fd, int recorder_fd,
 	struct wr w = wr_init(buf, sizeof(buf));
 
 	memcpy(m.sandbox, s->state.name, sizeof(m.sandbox));
-	fill_owner(&m, s->state.owner_uid);
+	link_broker_fill_owner(&m, s->state.owner_uid);
 	message_broker_attach_encode(&w, &m);
 	return service_ask(broker_of(s->sv), MSG_BROKER_ATTACH, &w, fds,
 	    m.has_ceiling ? 4 : 3, (struct asker){ done, arg });

@@ -4,6 +4,9 @@
 #ifndef TAPWARD_DAEMON_LINK_BROKER_H
 #define TAPWARD_DAEMON_LINK_BROKER_H
 
+#include <sys/types.h>
+
+#include "base/message_broker.h"
 #include "daemon/service.h"
 
 struct policy_set;
@@ -18,6 +21,8 @@ int link_broker_policy(const struct sandbox *s, const struct policy_set *policy,
     ask_done *done, void *arg);
 /* A credential that says `metadata = yes` is granted to it. */
 bool link_broker_grants_metadata(const struct sandbox *s);
+/* Names of the owner and of its groups, for `NAME user:X` in grants. */
+void link_broker_fill_owner(struct message_broker_attach *m, uid_t uid);
 void link_broker_detach(const struct sandbox *s);
 /*
  * Hands over every [credential] with its source opened; one that cannot be

@@ -23,7 +23,7 @@ static void
 write_sandboxes(struct wr *w, const struct supervisor *sv)
 {
 	unsigned int states[API_STATE_COUNT] = { 0 };
-	unsigned int machines = 0;
+	unsigned int machines = 0, learning = 0;
 	const struct sandbox *s;
 
 	LIST_FOREACH(s, &sv->sandboxes, entry)
@@ -31,12 +31,15 @@ write_sandboxes(struct wr *w, const struct supervisor *sv)
 		states[sandbox_state(s)]++;
 		if (s->vm != NULL)
 			machines++;
+		if (s->learns)
+			learning++;
 	}
 	write_head(w, "sandboxes", "gauge", "Sandboxes by state.");
 	for (unsigned int i = 0; i < API_STATE_COUNT; i++)
 		wr_fmt(w, "tapward_sandboxes{state=\"%s\"} %u\n",
 		    api_state_name((uint8_t)i), states[i]);
 	write_one(w, "machines", "Virtual machines that run.", machines);
+	write_one(w, "learning", "Sandboxes that learn.", learning);
 }
 
 static void

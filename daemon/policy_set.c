@@ -9,49 +9,97 @@
 #include "conf/hostconf.h"
 
 static int
-read_ports(struct policy_set *p)
+read_ports(struct policy_set *p, const struct policy_pair *pair)
 {
-	p->ports = calloc(NET_PORTS_MAX, sizeof(p->ports[0]));
-	if (p->ports == NULL)
+	uint16_t *ports = calloc(NET_PORTS_MAX, sizeof(ports[0]));
+	size_t n;
+
+	if (ports == NULL)
 		return -ENOMEM;
-	p->port_count = policy_ports(p->policy, p->ports, NET_PORTS_MAX);
-	return p->port_count > NET_PORTS_MAX ? -E2BIG : 0;
+	n = policy_ports(pair, ports, NET_PORTS_MAX);
+	if (n > NET_PORTS_MAX) {
+		free(ports);
+		return -E2BIG;
+	}
+	free(p->ports);
+	p->ports = ports;
+	p->port_count = n;
+	return 0;
 }
 
 static int
-read_reserved(struct policy_set *p)
+read_reserved(struct policy_set *p, const struct policy_pair *pair)
 {
-	struct policy_tcp tcp;
-	size_t n = 0;
+	size_t n = policy_tcp_all(pair, NULL, 0);
+	AUTO_FREE struct policy_tcp *tcp = calloc(n + 1, sizeof(tcp[0]));
+	struct net_reserved *reserved;
 
-	while (n < NET_RESERVED_MAX && policy_tcp_at(p->policy, n, &tcp))
-		n++;
-	if (n == NET_RESERVED_MAX)
+	if (n >= NET_RESERVED_MAX)
 		return -E2BIG;
-	p->reserved = calloc(n + 1, sizeof(p->reserved[0]));
-	if (p->reserved == NULL)
+	reserved = calloc(n + 1, sizeof(reserved[0]));
+	if (tcp == NULL || reserved == NULL) {
+		free(reserved);
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		(void)policy_tcp_at(p->policy, i, &tcp);
-		p->reserved[i].address = tcp.address;
-		p->reserved[i].port = tcp.port;
 	}
-	p->reserved[n].address = NET_METADATA_IP;
-	p->reserved[n].port = NET_METADATA_PORT;
+	(void)policy_tcp_all(pair, tcp, n);
+	for (size_t i = 0; i < n; i++) {
+		reserved[i].address = tcp[i].address;
+		reserved[i].port = tcp[i].port;
+	}
+	reserved[n].address = NET_METADATA_IP;
+	reserved[n].port = NET_METADATA_PORT;
+	free(p->reserved);
+	p->reserved = reserved;
 	p->reserved_count = n;
 	return 0;
 }
 
 int
-policy_set_map(struct policy_set *p)
+policy_set_map(struct policy_set *p, const struct policy *ceiling)
 {
 	int rc = policy_map(p->image_fd, &p->policy);
 
+	return rc == 0 ? policy_set_read(p, ceiling) : rc;
+}
+
+int
+policy_set_read(struct policy_set *p, const struct policy *ceiling)
+{
+	const struct policy_pair pair = { p->policy, ceiling };
+	int rc = read_ports(p, &pair);
+
+	return rc == 0 ? read_reserved(p, &pair) : rc;
+}
+
+int
+policy_set_unlearn(struct policy_set *p, const struct policy *ceiling)
+{
+	struct policy_set after = POLICY_SET_NONE;
+	AUTO_FREE uint8_t *image = NULL;
+	size_t len;
+	int rc = policy_copy_unlearned(p->policy, &image, &len);
+
 	if (rc == 0)
-		rc = read_ports(p);
+		rc = fd_memfd_sealed("tapward-policy", image, len,
+		    &after.image_fd);
 	if (rc == 0)
-		rc = read_reserved(p);
-	return rc;
+		rc = policy_set_map(&after, ceiling);
+	if (rc != 0) {
+		policy_set_done(&after);
+		return rc;
+	}
+	after.text_fd = steal_fd(&p->text_fd);
+	memcpy(after.digest, p->digest, sizeof(after.digest));
+	memcpy(after.display_name, p->display_name, sizeof(after.display_name));
+	policy_set_done(p);
+	*p = after;
+	return 0;
+}
+
+bool
+policy_set_learns(const struct policy_set *p)
+{
+	return p->policy != NULL && policy_learns(p->policy);
 }
 
 static bool

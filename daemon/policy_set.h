@@ -27,8 +27,20 @@ struct policy_set {
 
 #define POLICY_SET_NONE ((struct policy_set){ .text_fd = -1, .image_fd = -1 })
 
-/* Maps and checks image_fd and fills in what follows it. 0 or -errno. */
-int policy_set_map(struct policy_set *p);
+/*
+ * Maps and checks image_fd and fills in what follows it: that hangs on the
+ * ceiling (NULL: none) where the sandbox learns. 0 or -errno.
+ */
+int policy_set_map(struct policy_set *p, const struct policy *ceiling);
+/* The latter anew, for another ceiling. 0, or -errno and all is as before. */
+int policy_set_read(struct policy_set *p, const struct policy *ceiling);
+/*
+ * From now on it does not learn: another image takes the place of the one
+ * that did. 0, or -errno and all is as before.
+ */
+int policy_set_unlearn(struct policy_set *p, const struct policy *ceiling);
+/* False also while there is no image. */
+bool policy_set_learns(const struct policy_set *p);
 /*
  * Every credential that it names is one that the host defines. -EINVAL with
  * "file:line: ..." if not: each request would be refused, so say so now.

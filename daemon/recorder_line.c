@@ -51,24 +51,37 @@ write_reason(struct json *j, const struct audit_record *r)
 }
 
 static void
-write_at(struct json *j, const struct audit_record *r)
+write_at(struct json *j, const char *key, const char *file, uint32_t line)
 {
 	char at[192];
 	struct wr w = wr_init(at, sizeof(at));
 
-	if (r->file[0] == '\0') {
-		json_str(j, "at", "-");
+	if (file[0] == '\0') {
+		json_str(j, key, "-");
 		return;
 	}
-	wr_text(&w, r->file);
+	wr_text(&w, file);
 	wr_u8(&w, ':');
-	wr_decimal(&w, r->line);
-	json_bytes(j, "at", (struct span){ w.buf, w.len }, sizeof(at));
+	wr_decimal(&w, line);
+	json_bytes(j, key, (struct span){ w.buf, w.len }, sizeof(at));
+}
+
+/* What the policy said, beside what the ceiling has decided. */
+static void
+write_learned(struct json *j, const struct audit_learned *l)
+{
+	if (l->reason == REASON_NONE)
+		return;
+	json_str(j, "learned", reason_code(l->reason));
+	json_str(j, "learned_rule", l->rule);
+	write_at(j, "learned_at", l->file, l->line);
 }
 
 static void
 write_where(struct json *j, const struct audit_record *r)
 {
+	if (r->scheme != AUDIT_SCHEME_NONE)
+		json_str(j, "scheme", audit_scheme_name(r->scheme));
 	if (r->host.len != 0)
 		json_bytes(j, "host", r->host, AUDIT_HOST_MAX);
 	if (r->port != 0)
@@ -109,7 +122,8 @@ recorder_line_write(struct wr *w, const struct recorder_line *line,
 	json_str(&j, "verdict", verdict_name(record->verdict));
 	write_reason(&j, record);
 	json_str(&j, "rule", record->rule);
-	write_at(&j, record);
+	write_at(&j, "at", record->file, record->line);
+	write_learned(&j, &record->learned);
 	write_where(&j, record);
 	write_traffic(&j, record);
 	if (record->credential[0] != '\0')

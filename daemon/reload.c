@@ -47,6 +47,7 @@ compile(void *arg, struct err *err)
 	const struct compile_text text = {
 		.fd = s->next.text_fd,
 		.display_name = s->next.display_name,
+		.learns = s->learns,
 	};
 	int rc = compiler_ask(&s->sv->compiler, &text, on_compiled, s);
 
@@ -67,7 +68,7 @@ static int
 map(void *arg, struct err *err)
 {
 	struct sandbox *s = arg;
-	int rc = policy_set_map(&s->next);
+	int rc = policy_set_map(&s->next, s->sv->ceiling.policy);
 
 	return rc != 0
 	    ? rc
@@ -378,9 +379,22 @@ reload_start(struct sandbox *s, const struct message_api_request *m,
 		(void)begin(s);
 }
 
+/* What the ceiling opens of the network beside the policy. */
+static void
+read_again(struct sandbox *s)
+{
+	int rc =
+	    s->learns ? policy_set_read(&s->policy, s->sv->ceiling.policy) : 0;
+
+	if (rc != 0)
+		log_err("reload", "sandbox=%s ports of the ceiling: %s",
+		    s->state.name, strerror(-rc));
+}
+
 void
 reload_push(struct sandbox *s)
 {
+	read_again(s);
 	link_recorder_policy(s, s->state.policy_digest);
 	(void)send_to_gate(s, &s->policy);
 	/* Whoever is down gets it when it comes up. */

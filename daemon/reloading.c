@@ -87,16 +87,18 @@ static void
 on_new_ceiling(void *arg, int rc, const char *text)
 {
 	struct supervisor *sv = arg;
-	struct sandbox *s;
+	struct sandbox *s, *next;
 
-	if (rc != 0) {
-		part_failed(sv, RELOADING_CEILING, "the ceiling", text);
-		return;
+	/* Who may learn is the configuration's to say, which is a new one. */
+	for (s = LIST_FIRST(&sv->sandboxes); s != NULL; s = next) {
+		next = LIST_NEXT(s, entry);
+		if (rc == 0 || s->learns)
+			jobs_on_ceiling(s);
 	}
-	LIST_FOREACH(s, &sv->sandboxes, entry)
-	if (sandbox_has_gate(s) && !s->job.is_running)
-		reload_push(s);
-	reloading_part_done(sv, RELOADING_CEILING, "");
+	if (rc != 0)
+		part_failed(sv, RELOADING_CEILING, "the ceiling", text);
+	else
+		reloading_part_done(sv, RELOADING_CEILING, "");
 }
 
 static void

@@ -411,6 +411,7 @@ sandbox_describe(const struct sandbox *s, struct message_api_sandbox *ret)
 	memcpy(ret->ca_id, st->ca_id, sizeof(ret->ca_id));
 	memcpy(ret->dropped, s->dropped, sizeof(ret->dropped));
 	ret->is_tied = st->is_tied != 0;
+	ret->learns = s->learns;
 	describe_vm(s, ret);
 	sandbox_path(s, "ca.pem", ret->ca, sizeof(ret->ca));
 	describe_network(s, ret);

@@ -50,8 +50,10 @@ struct sandbox {
 	struct supervisor *sv;
 	struct state state; /* as it is written down */
 	enum sandbox_phase phase;
-	bool is_detached; /* its device has vanished */
-	bool is_kept;     /* its state file is there */
+	bool is_detached;        /* its device has vanished */
+	bool is_kept;            /* its state file is there */
+	bool learns;             /* as its policy's image says, or will */
+	bool has_missed_ceiling; /* there is another since its job began */
 	uint32_t gate_restarts;
 
 	struct policy_set policy;

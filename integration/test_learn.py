@@ -50,7 +50,7 @@ def _():
     until(lambda: len(w.audit(s.name, event="request")) == len(RUN) + 1, 5,
           "records of all")
     learned = w.cli("learn", s.name).ok().out
-    contains(learned, "path    = /v1/files/**\n", learned)
+    contains(learned, "path    = /v1/files/** ; 12, 12 paths\n", learned)
     contains(learned, "path    = /known ; 1\n", learned)
     path = w.file("learned.ini", learned)
     w.cli("check", path).ok()

@@ -10,12 +10,22 @@ from harness.claims import claim, contains, equal, lacks
 from harness.origins import Nginx
 from harness.vm import VmWorld
 
+NAMES = {f"{host}.example.com": "10.201.0.10" for host in ("plain", "learned")}
+CEILING = """\
+[policy]
+version = 1
+
+[allow most]
+host   = plain.example.com, learned.example.com
+scheme = http
+"""
+
 _world = {}
 
 
 def world():
     if not _world:
-        w = VmWorld()
+        w = VmWorld(NAMES, ceiling=CEILING, more="learn = * user:root\n")
         w.own(Nginx(w.net, f"{w.folder}/nginx", """
           server { listen 10.201.0.10:80;
             location / { return 200 "hello from the origin\\n"; } }"""))
@@ -73,7 +83,7 @@ def _():
     return f"{took:.1f} s with boot and end"
 
 
-@claim("run --upload and --download: in, worked on, out")
+@claim("run --upload and --download: in, worked on, out, and by --learn what it asked for")
 def _():
     w = world()
     folder = f"{w.folder}/in"
@@ -81,11 +91,16 @@ def _():
     with open(f"{folder}/x", "w", encoding="ascii") as f:
         f.write("x\n")
     got = w.vm_run("--upload", f"{folder}:/job/in", "--download",
-                   f"/job/in/y:{w.folder}/y", "--workdir", "/job/in", "--",
-                   "sh", "-c", "sed s/x/y/ x >y")
+                   f"/job/in/y:{w.folder}/y", "--workdir", "/job/in",
+                   f"--learn={w.folder}/learned.ini", "--", "sh", "-c",
+                   "sed s/x/y/ x >y; curl -sS http://learned.example.com/x")
     equal(got.code, 0, repr(got))
+    contains(got.out, "hello from the origin")
     with open(f"{w.folder}/y", encoding="ascii") as f:
         equal(f.read(), "y\n")
+    with open(f"{w.folder}/learned.ini", encoding="ascii") as f:
+        contains(f.read(), "host    = learned.example.com\nscheme  = http\n"
+                 "method  = GET\npath    = /x ; 1\n")
     w.gone()
 
 

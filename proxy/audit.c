@@ -193,20 +193,6 @@ audit_send(struct gate *g, const struct audit_record *r)
 	line_push(p, &body);
 }
 
-struct audit_record
-audit_record_of(enum audit_event event, const struct verdict *v)
-{
-	struct audit_record r = audit_record_init(event);
-
-	r.verdict = (uint8_t)v->action;
-	r.reason = v->reason;
-	r.by_ceiling = v->by_ceiling;
-	r.rule = v->rule;
-	r.file = v->file;
-	r.line = v->line;
-	return r;
-}
-
 static int
 on_state(struct chan *c, struct chan_msg *msg, void *arg)
 {

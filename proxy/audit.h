@@ -5,6 +5,7 @@
 #define TAPWARD_PROXY_AUDIT_H
 
 #include "base/message_audit.h"
+#include "conf/record.h"
 #include "proxy/gate.h"
 
 /*
@@ -19,9 +20,6 @@ bool audit_is_ready(const struct gate *g);
 bool audit_is_behind(const struct gate *g);
 /* Sends one record, or has it wait for room in the channel. */
 void audit_send(struct gate *g, const struct audit_record *r);
-/* A record with verdict, reason, rule, file and line from v. */
-struct audit_record audit_record_of(enum audit_event event,
-    const struct verdict *v);
 
 /* No record waits: the recorder has what was sent, or can read it. */
 bool audit_is_told(const struct gate *g);

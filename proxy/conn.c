@@ -116,6 +116,18 @@ verdict_to_tell(const struct conn *c)
 	return v;
 }
 
+/* A tunnel is one when somebody was dialled for it. */
+static enum audit_scheme
+scheme_of(const struct conn *c)
+{
+	if (c->front == CONN_FRONT_TCP)
+		return AUDIT_SCHEME_TCP;
+	if (c->relay != NULL)
+		return AUDIT_SCHEME_PASSTHROUGH;
+	return c->front == CONN_FRONT_TLS ? AUDIT_SCHEME_HTTPS
+					  : AUDIT_SCHEME_NONE;
+}
+
 static void
 conn_record(struct conn *c, enum reason reason)
 {
@@ -134,6 +146,7 @@ conn_record(struct conn *c, enum reason reason)
 		if (a.up + a.down == 0)
 			r.verdict = ACTION_DENY;
 	}
+	r.scheme = scheme_of(c);
 	r.host = span_of(conn_host(c));
 	r.port = c->port;
 	r.up = a.up;

@@ -81,8 +81,7 @@ is_reserved(struct conn *c)
 	struct policy_tcp tcp;
 	size_t len;
 
-	if (c->gate->pair.policy == NULL ||
-	    !policy_tcp_find(c->gate->pair.policy,
+	if (!policy_tcp_find(&c->gate->pair,
 		synth_to_policy(c->gate->synth, c->dst), c->port, &tcp))
 		return false;
 	len = strlen(tcp.host);

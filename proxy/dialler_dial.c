@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "conf/record.h"
 #include "conf/verdict.h"
 #include "proxy/dialler_proxy.h"
 #include "wire/host.h"
@@ -79,14 +80,10 @@ static void
 write_down(const struct dialler_dial *dial, const struct verdict *v,
     const struct ending *e, const char *address, uint64_t now_us)
 {
-	struct audit_record r = audit_record_init(AUDIT_CONNECT);
+	struct audit_record r = audit_record_of(AUDIT_CONNECT, v);
 
 	r.verdict = e->reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
 	r.reason = e->reason;
-	r.by_ceiling = v->by_ceiling;
-	r.rule = v->rule;
-	r.file = v->file;
-	r.line = v->line;
 	r.host = span_of(dial->asked.host);
 	r.port = dial->asked.port;
 	r.ms = us_between(dial->begun_us, now_us) / 1000;

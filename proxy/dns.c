@@ -144,10 +144,8 @@ record(struct gate *g, const struct dns_query *q, const struct verdict *v)
 static uint32_t
 address_of(struct gate *g, const char *host)
 {
-	uint32_t reserved = 0;
+	uint32_t reserved = policy_tcp_address(&g->pair, host);
 
-	if (g->pair.policy != NULL)
-		reserved = policy_tcp_address(g->pair.policy, host);
 	if (reserved != 0)
 		reserved = synth_from_policy(g->synth, reserved);
 	return reserved != 0 ? reserved : synth_take(g->synth, host);

@@ -34,6 +34,14 @@ note_masked(const struct exchange *x, struct audit_record *r,
 	    detail[0] == '\0' ? "" : "; ", detail);
 }
 
+static enum audit_scheme
+scheme_of(const struct exchange *x)
+{
+	if (x->front.scheme == SCHEME_HTTP)
+		return x->is_websocket ? AUDIT_SCHEME_WS : AUDIT_SCHEME_HTTP;
+	return x->is_websocket ? AUDIT_SCHEME_WSS : AUDIT_SCHEME_HTTPS;
+}
+
 void
 exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
     const char *detail)
@@ -50,6 +58,11 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
 	r.rule = x->verdict.rule[0] == '\0' ? "-" : x->verdict.rule;
 	r.file = x->verdict.file;
 	r.line = x->verdict.line;
+	if (x->verdict.learned != REASON_NONE)
+		r.learned = (struct audit_learned){ x->verdict.learned,
+			x->verdict.learned_rule, x->verdict.learned_file,
+			x->verdict.learned_line };
+	r.scheme = scheme_of(x);
 	r.host = span_of(x->host);
 	r.port = x->port;
 	r.method = span_of(x->method);

@@ -39,6 +39,11 @@ struct exchange_verdict {
 	char file[RULE_AT_SIZE];
 	uint32_t line;
 	char credential[CREDENTIAL_NAME_SIZE];
+	/* as in struct verdict_learned */
+	enum reason learned;
+	char learned_rule[RULE_NAME_SIZE];
+	char learned_file[RULE_AT_SIZE];
+	uint32_t learned_line;
 };
 
 struct exchange {

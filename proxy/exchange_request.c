@@ -182,10 +182,12 @@ exchange_judge_all(const struct exchange *x, bool *ret_is_redirect)
 	struct policy_request req = exchange_policy_request(x, x->method);
 
 	*ret_is_redirect = false;
-	if (v.action != ACTION_DENY || !has_grant(x))
+	if ((v.action != ACTION_DENY && v.learned.reason == REASON_NONE) ||
+	    !has_grant(x))
 		return v;
 	v = policy_judge_redirect(&x->gate->pair, x->host, x->port, &req);
-	*ret_is_redirect = v.action == ACTION_ALLOW;
+	*ret_is_redirect =
+	    v.action == ACTION_ALLOW && v.learned.reason == REASON_NONE;
 	return v;
 }
 
@@ -227,6 +229,14 @@ exchange_keep_verdict(struct exchange *x, const struct verdict *v)
 	(void)snprintf(k->file, sizeof(k->file), "%s", v->file);
 	(void)snprintf(k->credential, sizeof(k->credential), "%s",
 	    v->credential);
+	k->learned = v->learned.reason;
+	if (k->learned == REASON_NONE)
+		return;
+	k->learned_line = v->learned.line;
+	(void)snprintf(k->learned_rule, sizeof(k->learned_rule), "%s",
+	    v->learned.rule);
+	(void)snprintf(k->learned_file, sizeof(k->learned_file), "%s",
+	    v->learned.file);
 }
 
 /*

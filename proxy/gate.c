@@ -197,8 +197,7 @@ on_explicit(int fd, void *arg)
 static void
 set_deferred(const struct gate_run *r)
 {
-	struct policy_tcp first;
-	int seconds = policy_tcp_at(r->gate.pair.policy, 0, &first) ? 0 : 1;
+	int seconds = policy_tcp_all(&r->gate.pair, NULL, 0) > 0 ? 0 : 1;
 
 	/* Without it everything works as well. */
 	(void)setsockopt(r->sockets[GATE_SOCKET_TCP], IPPROTO_TCP,

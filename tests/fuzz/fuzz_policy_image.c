@@ -65,7 +65,7 @@ ask(const struct policy_pair *pair)
 		v = policy_judge_request(pair, &req);
 		check_verdict(&v);
 		(void)policy_has_credential_at(pair, hosts[i], 443);
-		(void)policy_tcp_address(pair->policy, hosts[i]);
+		(void)policy_tcp_address(pair, hosts[i]);
 	}
 }
 
@@ -93,12 +93,13 @@ ask_push(const struct policy_pair *pair)
 }
 
 static void
-ask_lists(const struct policy *p)
+ask_lists(const struct policy_pair *pair)
 {
-	struct policy_tcp tcp;
+	const struct policy *p = pair->policy;
+	struct policy_tcp tcp[8];
 	uint16_t ports[64];
-
 	struct policy_budget b;
+	size_t count;
 
 	for (size_t i = 0; i < BUDGETS_MAX; i++) {
 		if (!policy_budget_at(p, i, &b))
@@ -107,10 +108,11 @@ ask_lists(const struct policy *p)
 		must(strlen(b.file) < IMAGE_STRING_SIZE);
 		must((b.budget.rate == 0) == (b.budget.rate_s == 0));
 	}
-	for (size_t i = 0; i < 8 && policy_tcp_at(p, i, &tcp); i++)
-		must(strlen(tcp.host) < IMAGE_STRING_SIZE);
-	(void)policy_tcp_find(p, 0xc6120001, 5432, &tcp);
-	must(policy_ports(p, ports, 64) <= UINT16_MAX);
+	count = policy_tcp_all(pair, tcp, 8);
+	for (size_t i = 0; i < 8 && i < count; i++)
+		must(strlen(tcp[i].host) < IMAGE_STRING_SIZE);
+	(void)policy_tcp_find(pair, 0xc6120001, 5432, &tcp[0]);
+	must(policy_ports(pair, ports, 64) <= UINT16_MAX);
 	for (size_t i = 0; i < 8; i++)
 		must(policy_credential_at(p, i) != NULL);
 	must(policy_file(p) != NULL && policy_digest(p) != NULL);
@@ -135,7 +137,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pair.ceiling = p;
 		ask(&pair);
 		ask_push(&pair);
-		ask_lists(p);
+		ask_lists(&pair);
 		policy_unref(p);
 	}
 	free(image);

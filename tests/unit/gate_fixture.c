@@ -398,10 +398,16 @@ with_port(const char *text, uint16_t port)
 }
 
 static struct policy *
-compile_text(const char *text, uint16_t port, bool is_ceiling)
+compile_text(const char *text, uint16_t port, bool is_ceiling, bool learns)
 {
 	char *full = with_port(text, port);
-	struct policy *p = is_ceiling ? make_ceiling(full) : make_policy(full);
+	const struct compile_input in = { .display_name = is_ceiling
+		    ? "ceiling.ini"
+		    : "tapward.ini",
+		.text = span_of(full),
+		.is_ceiling = is_ceiling,
+		.learns = learns };
+	struct policy *p = make_policy_of(&in);
 
 	assert_non_null(p);
 	free(full);
@@ -463,8 +469,8 @@ make_gate(struct fixture *f)
 	fixture_new_broker(f);
 }
 
-struct fixture *
-fixture_new(const char *policy, const char *ceiling)
+static struct fixture *
+fixture_make(const char *policy, const char *ceiling, bool learns)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
@@ -478,13 +484,26 @@ fixture_new(const char *policy, const char *ceiling)
 	f->listening = listen_somewhere(INADDR_ANY, &f->port);
 	f->origin = listen_somewhere(INADDR_LOOPBACK, &f->origin_port);
 	set_limits(&f->gate);
-	f->gate.pair.policy = compile_text(policy, f->port, false);
+	f->gate.pair.policy = compile_text(policy, f->port, false, learns);
 	if (ceiling != NULL)
-		f->gate.pair.ceiling = compile_text(ceiling, f->port, true);
+		f->gate.pair.ceiling =
+		    compile_text(ceiling, f->port, true, learns);
 	make_gate(f);
 	f->listener = listener_new(f->base, f->listening, on_accepted, f);
 	assert_non_null(f->listener);
 	return f;
+}
+
+struct fixture *
+fixture_new(const char *policy, const char *ceiling)
+{
+	return fixture_make(policy, ceiling, false);
+}
+
+struct fixture *
+fixture_new_learning(const char *policy, const char *ceiling)
+{
+	return fixture_make(policy, ceiling, true);
 }
 
 static void
@@ -498,7 +517,8 @@ fixture_reload(struct fixture *f, const char *policy)
 {
 	const struct policy *before = f->gate.pair.policy;
 
-	f->gate.pair.policy = compile_text(policy, f->port, false);
+	f->gate.pair.policy =
+	    compile_text(policy, f->port, false, policy_learns(before));
 	f->gate.policy_generation++;
 	meters_policy_changed(&f->gate);
 	conns_policy_changed(&f->gate);

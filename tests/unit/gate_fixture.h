@@ -80,6 +80,8 @@ struct fixture {
  * becomes the port of the gate's listener.
  */
 struct fixture *fixture_new(const char *policy, const char *ceiling);
+/* Of a sandbox that learns, on a host that permits it. */
+struct fixture *fixture_new_learning(const char *policy, const char *ceiling);
 void fixture_free(struct fixture *f);
 /* Replaces the policy as the supervisor's message does. */
 void fixture_reload(struct fixture *f, const char *policy);

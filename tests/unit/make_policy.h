@@ -17,20 +17,15 @@
 
 /* NULL, and the findings on standard error, when it does not compile. */
 static inline struct policy *
-make_policy_with(const char *name, const char *text, bool is_ceiling,
-    compile_preset *preset)
+make_policy_of(const struct compile_input *in)
 {
 	struct compile_result *r = calloc(1, sizeof(*r));
-	struct compile_input in = { .display_name = name,
-		.text = span_of(text),
-		.is_ceiling = is_ceiling,
-		.preset = preset };
 	struct policy *p = NULL;
 	AUTO_CLOSE int fd = -1;
 
 	if (r == NULL)
 		abort();
-	if (compile_policy(&in, r) == 0 &&
+	if (compile_policy(in, r) == 0 &&
 	    fd_memfd_sealed("policy", r->image, r->image_len, &fd) == 0)
 		(void)policy_map(fd, &p);
 	for (size_t i = 0; p == NULL && i < r->finding_count; i++)
@@ -38,6 +33,36 @@ make_policy_with(const char *name, const char *text, bool is_ceiling,
 	compile_result_done(r);
 	free(r);
 	return p;
+}
+
+static inline struct policy *
+make_policy_with(const char *name, const char *text, bool is_ceiling,
+    compile_preset *preset)
+{
+	return make_policy_of(&(struct compile_input){ .display_name = name,
+	    .text = span_of(text),
+	    .is_ceiling = is_ceiling,
+	    .preset = preset });
+}
+
+/* That of a sandbox which learns, and the ceiling of a host that permits it. */
+static inline struct policy *
+make_learning(const char *text)
+{
+	return make_policy_of(
+	    &(struct compile_input){ .display_name = "tapward.ini",
+		.text = span_of(text),
+		.learns = true });
+}
+
+static inline struct policy *
+make_learning_ceiling(const char *text)
+{
+	return make_policy_of(
+	    &(struct compile_input){ .display_name = "ceiling.ini",
+		.text = span_of(text),
+		.is_ceiling = true,
+		.learns = true });
 }
 
 static inline struct policy *

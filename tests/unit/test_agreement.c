@@ -166,14 +166,16 @@ passes(const struct sets *s, uint32_t address, uint16_t port)
 	return s->has_port[port];
 }
 
+/* As the supervisor reads them, beside the ceiling that the gate has. */
 static struct sets *
-read_sets(const char *text)
+read_sets(const char *text, const struct policy_pair *pair)
 {
 	struct sets *s = calloc(1, sizeof(*s));
 	struct ruleset_sink sink = { .on_set = on_set, .arg = s };
 	static struct compile_result r;
 	struct compile_input in = { .display_name = "tapward.ini",
-		.text = span_of(text) };
+		.text = span_of(text),
+		.learns = policy_learns(pair->policy) };
 	struct policy_set set = POLICY_SET_NONE;
 	struct net_opening open;
 
@@ -183,7 +185,7 @@ read_sets(const char *text)
 			     &set.image_fd),
 	    0);
 	compile_result_done(&r);
-	assert_int_equal(policy_set_map(&set), 0);
+	assert_int_equal(policy_set_map(&set, pair->ceiling), 0);
 	open = policy_set_opening(&set, false);
 	assert_int_equal(ruleset_build_sets(&open, &sink), 0);
 	policy_set_done(&set);
@@ -251,7 +253,7 @@ resolve(struct fixture *f, const char *name)
 	a.is_blocked = rd_u16(&r) > 0; /* options of OPT: the error alone */
 	assert_true(rd_ok(&r));
 	reserved = synth_to_policy(f->gate.synth, a.address);
-	if (policy_tcp_address(f->gate.pair.policy, name) != 0)
+	if (policy_tcp_address(&f->gate.pair, name) != 0)
 		a.address = reserved;
 	return a;
 }
@@ -280,8 +282,7 @@ check_names(struct world *w)
 		assert_int_equal(explain(pair, target, NULL, &e, &err), 0);
 		assert_int_equal(e.verdict.action != ACTION_ALLOW,
 		    w->answers[i].is_blocked);
-		assert_int_equal(e.address,
-		    policy_tcp_address(pair->policy, hosts[i]));
+		assert_int_equal(e.address, policy_tcp_address(pair, hosts[i]));
 		for (size_t k = 0; k < PORTS; k++)
 			is_open = is_open ||
 			    policy_judge_connect(pair, hosts[i], ports[k])
@@ -297,8 +298,12 @@ world_open(struct world *w, uint64_t *seed)
 
 	random_text(seed, false, policy, sizeof(policy));
 	random_text(seed, true, ceiling, sizeof(ceiling));
-	w->f = fixture_new(policy, next_random(seed) % 2 == 0 ? NULL : ceiling);
-	w->sets = read_sets(policy);
+	if (next_random(seed) % 3 == 0)
+		w->f = fixture_new_learning(policy, ceiling);
+	else
+		w->f = fixture_new(policy,
+		    next_random(seed) % 2 == 0 ? NULL : ceiling);
+	w->sets = read_sets(policy, &w->f->gate.pair);
 	check_names(w);
 }
 
@@ -415,11 +420,12 @@ check_tuple(struct world *w, const struct tuple *t, size_t *allowed)
 		    hosts[t->host], t->port, t->path,
 		    action_name(e.verdict.action), e.verdict.rule,
 		    action_name(v.action), v.rule);
-	is_tcp = policy_tcp_find(pair->policy, a->address, t->port, &tcp);
+	is_tcp = policy_tcp_find(pair, a->address, t->port, &tcp);
 	if (is_tcp)
 		assert_string_equal(tcp.host, hosts[t->host]);
 	if (e.verdict.action == ACTION_DENY)
 		return;
+	assert_int_equal(e.verdict.learned.reason, v.learned.reason);
 	++*allowed;
 	/* the origin's side is open as far as what was allowed needs it */
 	assert_true(policy_judge_dial(pair, hosts[t->host], t->port).action >=
@@ -428,8 +434,9 @@ check_tuple(struct world *w, const struct tuple *t, size_t *allowed)
 	assert_false(a->is_blocked);
 	assert_true(passes(w->sets, a->address, t->port));
 	assert_int_equal(is_tcp, e.verdict.scheme == SCHEME_TCP);
-	/* and nothing is open that the ruleset would have to open further */
-	assert_true(e.hint[0] == '\0');
+	/* and there is nothing to mend, but where the policy has yet to say it
+	 */
+	assert_int_equal(e.hint[0] == '\0', v.learned.reason == REASON_NONE);
 }
 
 static void

@@ -403,7 +403,7 @@ static uint32_t
 address_of_db(struct fixture *f)
 {
 	return synth_from_policy(f->gate.synth,
-	    policy_tcp_address(f->gate.pair.policy, "db.example.org"));
+	    policy_tcp_address(&f->gate.pair, "db.example.org"));
 }
 
 static void

@@ -209,7 +209,7 @@ gives_a_tcp_host_the_address_that_the_policy_reserves(void **state)
 
 	assert_true(p.address < DYNAMIC_FIRST);
 	assert_int_equal(synth_to_policy(f->gate.synth, p.address),
-	    policy_tcp_address(f->gate.pair.policy, "db.example.org"));
+	    policy_tcp_address(&f->gate.pair, "db.example.org"));
 }
 
 static void

@@ -51,6 +51,7 @@ everything_has_a_default_but_the_ceiling(void **state)
 	assert_int_equal(c->resolver_count, 0);
 	assert_false(c->passthrough_ech);
 	assert_false(c->has_ceiling);
+	assert_int_equal(c->learn_count, 0);
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		assert_int_equal(c->limits[i], limit_rows[i].standard);
 	hostconf_free(c);
@@ -109,7 +110,8 @@ all_sections_are_read(void **state)
 	    "file = /etc/corp.pem\n"
 	    "[ca lab]\nhost = *.lab.example\nonly = no\n"
 	    "file = /etc/lab.pem\n"
-	    "[ceiling]\npolicy = /etc/c.ini\n"
+	    "[ceiling]\npolicy = /etc/c.ini\nlearn = dev-* group:dev\n"
+	    "learn = mine\n"
 	    "[credential npm]\nkind = static\nvalue = env:NPM_TOKEN\n"
 	    "host = npm.acme.example\nport = 8443\napply = basic:bot\n"
 	    "strip = X-Api-Key\nstrip-response = X-Session, Link\n"
@@ -166,6 +168,11 @@ all_sections_are_read(void **state)
 	assert_int_equal(x->ranges[1].bits, 32);
 	assert_true(c->has_ceiling);
 	assert_string_equal(c->ceiling_file, "/etc/c.ini");
+	assert_int_equal(c->learn_count, 2);
+	assert_string_equal(c->learn[0].name, "dev-*");
+	assert_int_equal(c->learn[0].owner, BROKER_OWNER_GROUP);
+	assert_string_equal(c->learn[0].principal, "dev");
+	assert_int_equal(c->learn[1].owner, BROKER_OWNER_ROOT);
 	assert_int_equal(c->credential_count, 2);
 	d = c->credentials[0].def;
 	assert_string_equal(d->name, "npm");
@@ -219,6 +226,16 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		{ "an empty file", "", "h.ini: no [ceiling] policy" },
 		{ "a [ceiling] without a policy", "[ceiling]\n",
 		    "h.ini: no [ceiling] policy" },
+		{ "learning without a ceiling",
+		    "[ceiling]\nlearn = *\npolicy = none\n",
+		    "h.ini:1: [ceiling] learn needs a ceiling" },
+		{ "learning that is granted to nobody in particular",
+		    "[ceiling]\npolicy = /c.ini\nlearn = yes please\n",
+		    "h.ini:3: learn = yes please: a grant is NAME, NAME "
+		    "user:X" },
+		{ "learning as a switch",
+		    "[ceiling]\npolicy = /c.ini\nlearn = yes\n",
+		    "h.ini:3: learn = yes: name whose sandboxes may" },
 		{ "a ceiling by a relative path", "[ceiling]\npolicy = c.ini\n",
 		    "h.ini:2: policy = c.ini: write an absolute path, or" },
 		{ "a section by a slip", NO_CEILING "[daemn]\n",

@@ -136,15 +136,22 @@ random_rule(uint64_t *seed, unsigned int i, char *buf, size_t size)
 	    pick(seed, queries, 3));
 }
 
+static void
+random_text(uint64_t *seed, char text[2048])
+{
+	size_t len = (size_t)snprintf(text, 2048, "%s", POLICY_HEAD);
+	unsigned int rules = 1 + next_random(seed) % 5;
+
+	for (unsigned int i = 0; i < rules; i++)
+		len += random_rule(seed, i, text + len, 2048 - len);
+}
+
 static struct policy *
 random_policy(uint64_t *seed, bool is_ceiling)
 {
 	char text[2048];
-	size_t len = (size_t)snprintf(text, sizeof(text), "%s", POLICY_HEAD);
-	unsigned int rules = 1 + next_random(seed) % 5;
 
-	for (unsigned int i = 0; i < rules; i++)
-		len += random_rule(seed, i, text + len, sizeof(text) - len);
+	random_text(seed, text);
 	return is_ceiling ? make_ceiling(text) : make_policy(text);
 }
 
@@ -212,6 +219,64 @@ policy_and_ceiling_are_never_wider_than_either(void **state)
 	}
 	/* the questions are worth asking */
 	assert_true(allowed > 500 && by_ceiling > 500);
+}
+
+/*
+ * A sandbox that learns: what its policy allows stays so, what a rule denies
+ * stays denied, all else is what the ceiling says, and never more.
+ */
+static void
+check_learned(const struct verdict *v, const struct verdict *policy,
+    const struct verdict *ceiling)
+{
+	assert_true(v->action <= ceiling->action);
+	assert_string_equal(v->credential, "");
+	if (policy->action == ACTION_ALLOW) {
+		assert_int_equal(v->action, ceiling->action);
+		assert_int_equal(v->learned.reason, REASON_NONE);
+	} else if (policy->reason == REASON_DENIED_BY_RULE) {
+		assert_int_equal(v->action, ACTION_DENY);
+		assert_int_equal(v->learned.reason, REASON_NONE);
+	} else {
+		assert_int_equal(v->action, ceiling->action);
+		assert_true(v->action == ACTION_ALLOW || v->by_ceiling);
+		assert_int_equal(v->learned.reason,
+		    v->action == ACTION_ALLOW ? policy->reason : REASON_NONE);
+		assert_int_equal(v->widen & ~ceiling->widen, 0);
+	}
+}
+
+static void
+what_is_learned_is_never_wider_than_the_ceiling(void **state)
+{
+	uint64_t seed = 20261201;
+	unsigned int learned = 0, denied = 0;
+
+	(void)state;
+	for (int n = 0; n < 400; n++) {
+		char policy[2048], ceiling[2048];
+		struct policy_pair pairs[3] = { { NULL, NULL } };
+
+		random_text(&seed, policy);
+		random_text(&seed, ceiling);
+		pairs[0].policy = pairs[1].policy = make_learning(policy);
+		pairs[0].ceiling = pairs[2].policy =
+		    make_learning_ceiling(ceiling);
+		assert_true(policy_pair_learns(&pairs[0]));
+		for (int i = 0; i < 250; i++) {
+			struct verdict one[2];
+			struct verdict v = random_question(&seed, pairs, one);
+
+			check_learned(&v, &one[0], &one[1]);
+			learned += v.learned.reason != REASON_NONE;
+			denied += v.action == ACTION_DENY;
+		}
+		policy_unref((struct policy *)(uintptr_t)pairs[1].policy);
+		policy_unref((struct policy *)(uintptr_t)pairs[2].policy);
+	}
+	print_message("%u of 100000 were learned, %u denied\n", learned,
+	    denied);
+	assert_true(learned > 1000 && denied > 1000);
 }
 
 /* --- ask, which the language does not have yet ---------------------------- */
@@ -291,6 +356,8 @@ main(void)
 		cmocka_unit_test(the_stricter_of_both_files_counts),
 		cmocka_unit_test(
 		    policy_and_ceiling_are_never_wider_than_either),
+		cmocka_unit_test(
+		    what_is_learned_is_never_wider_than_the_ceiling),
 		cmocka_unit_test(deny_beats_ask_beats_allow),
 	};
 

@@ -134,6 +134,9 @@ sample_record(void)
 	m.rule = "npm";
 	m.file = "tapward.ini";
 	m.line = 12;
+	m.learned =
+	    (struct audit_learned){ REASON_NO_RULE, "-", "mine.ini", 1 };
+	m.scheme = AUDIT_SCHEME_WS;
 	m.host = span_of("registry.example.org");
 	m.port = 443;
 	m.method = span_of("GET");
@@ -167,6 +170,11 @@ reads_back_an_audit_record(void **state)
 	assert_string_equal(out.rule, "npm");
 	assert_string_equal(out.file, "tapward.ini");
 	assert_int_equal(out.line, 12);
+	assert_int_equal(out.learned.reason, REASON_NO_RULE);
+	assert_string_equal(out.learned.rule, "-");
+	assert_string_equal(out.learned.file, "mine.ini");
+	assert_int_equal(out.learned.line, 1);
+	assert_int_equal(out.scheme, AUDIT_SCHEME_WS);
 	assert_true(span_is(out.host, "registry.example.org"));
 	assert_true(span_is(out.path, "/left-pad"));
 	assert_int_equal(out.status, 200);

@@ -228,7 +228,7 @@ only_the_daemon_has_no_name(void **state)
 static void
 reads_back_a_compile(void **state)
 {
-	const struct message_compile ask = { "tapward.ini", true };
+	const struct message_compile ask = { "tapward.ini", true, true };
 	struct message_compiled in = { .ok = true,
 		.digest = DIGEST,
 		.text = { (const uint8_t *)"x:1: warning", 12 } };

@@ -18,33 +18,33 @@ tcp_hosts_have_addresses_of_their_own(void **state)
 			"scheme = tcp\nport = 5432, 6379\n"
 			"[allow web]\nhost = web.example.org\n";
 	struct policy *p = make_policy(text), *again = make_policy(text);
-	struct policy_tcp tcp, found;
+	const struct policy_pair pair = { p, NULL }, anew = { again, NULL };
+	struct policy_tcp found;
 	uint32_t db, cache;
 	uint16_t ports[4];
 
 	(void)state;
 	assert_true(p != NULL && again != NULL);
-	db = policy_tcp_address(p, "db.example.org");
-	cache = policy_tcp_address(p, "cache.example.org");
+	db = policy_tcp_address(&pair, "db.example.org");
+	cache = policy_tcp_address(&pair, "cache.example.org");
 	assert_int_equal(db >> 16, 0xc612);
 	assert_int_equal(cache >> 16, 0xc612);
 	assert_int_not_equal(db, cache);
 	/* the address follows from the name, not from the compile */
-	assert_int_equal(db, policy_tcp_address(again, "db.example.org"));
-	assert_int_equal(policy_tcp_address(p, "web.example.org"), 0);
-	assert_int_equal(policy_tcp_address(p, "x.example.org"), 0);
-	assert_true(policy_tcp_find(p, db, 5432, &found));
+	assert_int_equal(db, policy_tcp_address(&anew, "db.example.org"));
+	assert_int_equal(policy_tcp_address(&pair, "web.example.org"), 0);
+	assert_int_equal(policy_tcp_address(&pair, "x.example.org"), 0);
+	assert_true(policy_tcp_find(&pair, db, 5432, &found));
 	assert_string_equal(found.host, "db.example.org");
-	assert_true(policy_tcp_find(p, cache, 6379, &found));
+	assert_true(policy_tcp_find(&pair, cache, 6379, &found));
 	assert_string_equal(found.host, "cache.example.org");
-	assert_false(policy_tcp_find(p, db, 443, &found));
-	assert_true(policy_tcp_at(p, 3, &tcp));
-	assert_false(policy_tcp_at(p, 4, &tcp));
-	assert_int_equal(policy_ports(p, ports, 4), 3);
+	assert_false(policy_tcp_find(&pair, db, 443, &found));
+	assert_int_equal(policy_tcp_all(&pair, NULL, 0), 4);
+	assert_int_equal(policy_ports(&pair, ports, 4), 3);
 	assert_int_equal(ports[0], 443);
 	assert_int_equal(ports[1], 5432);
 	assert_int_equal(ports[2], 6379);
-	assert_int_equal(policy_ports(p, ports, 1), 3);
+	assert_int_equal(policy_ports(&pair, ports, 1), 3);
 	policy_unref(p);
 	policy_unref(again);
 }

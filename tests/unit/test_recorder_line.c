@@ -45,7 +45,9 @@ writes_every_field(void **state)
 		"\"verdict\":\"deny\"",
 		"\"reason\":\"ceiling-path\"",
 		"\"rule\":\"api\"",
-		"\"at\":\"tapward.ini:12\"",
+		"\"at\":\"tapward.ini:12\",\"learned\":\"method\"",
+		"\"learned_rule\":\"old\",\"learned_at\":\"p.ini:7\"",
+		"\"scheme\":\"wss\"",
 		"\"host\":\"api.example.org\"",
 		"\"port\":443",
 		"\"address\":\"192.0.2.1:443\"",
@@ -66,6 +68,8 @@ writes_every_field(void **state)
 	r.rule = "api";
 	r.file = "tapward.ini";
 	r.line = 12;
+	r.learned = (struct audit_learned){ REASON_METHOD, "old", "p.ini", 7 };
+	r.scheme = AUDIT_SCHEME_WSS;
 	r.host = span_of("api.example.org");
 	r.port = 443;
 	r.address = "192.0.2.1:443";

@@ -295,6 +295,39 @@ counts_what_is_the_sandbox_s(void **state)
 	json_decref(r);
 }
 
+/* Apart from what was refused, and in the policy's own words. */
+static void
+tells_what_the_ceiling_alone_let_through(void **state)
+{
+	static const char *const lines[] = {
+		OWN REQUEST
+		"\"verdict\":\"allow\",\"reason\":\"\",\"rule\":\"most\","
+		"\"at\":\"ceiling.ini:4\",\"learned\":\"path\","
+		"\"learned_rule\":\"api\",\"learned_at\":\"p.ini:3\","
+		"\"host\":\"a.example\",\"port\":443,\"method\":\"GET\","
+		"\"path\":\"/x\",\"status\":200}",
+		OWN "\"event\":\"connect\",\"verdict\":\"allow\",\"rule\":"
+		    "\"most\",\"learned\":\"no-rule\",\"host\":\"a.example\","
+		    "\"port\":443,\"up\":0,\"down\":0}",
+	};
+	json_t *r = report_of(lines, sizeof(lines) / sizeof(*lines));
+
+	(void)state;
+	assert_non_null(r);
+	assert_int_equal(total(r, "requests"), 1);
+	assert_int_equal(total(r, "refused"), 0);
+	assert_int_equal(total(r, "learned"), 1);
+	assert_null(row(r, "refused", 0));
+	assert_null(row(r, "learned", 1));
+	assert_string_equal(text(row(r, "learned", 0), "rule"), "api");
+	assert_string_equal(text(row(r, "learned", 0), "at"), "p.ini:3");
+	assert_string_equal(text(row(r, "learned", 0), "reason"), "path");
+	assert_non_null(
+	    strstr(text(row(r, "learned", 0), "remedy"), "path    = /x ; 1"));
+	assert_string_equal(text(row(r, "rules", 0), "rule"), "most");
+	json_decref(r);
+}
+
 static const struct {
 	const char *claim, *line;
 	const char *remedy; /* what is in it; "" for none */
@@ -504,6 +537,7 @@ main(void)
 		cmocka_unit_test(reads_times),
 		cmocka_unit_test(a_timeline_keeps_sums),
 		cmocka_unit_test(counts_what_is_the_sandbox_s),
+		cmocka_unit_test(tells_what_the_ceiling_alone_let_through),
 		cmocka_unit_test(says_what_would_allow_it),
 		cmocka_unit_test(says_what_is_missing),
 		cmocka_unit_test(a_scan_fills_no_memory),
