@@ -55,6 +55,9 @@ gate_limits_encode(struct wr *w, const struct message_gate_limits *m)
 	wr_u32(w, m->push_commands_bytes);
 	wr_u32(w, m->push_look_bytes);
 	wr_u32(w, m->push_refused_bytes);
+	wr_u32(w, m->lfs_batch_bytes);
+	wr_u32(w, m->lfs_objects);
+	wr_u32(w, m->lfs_grant_s);
 	wr_u32(w, m->asks);
 	wr_u32(w, m->ask_memory_bytes);
 	wr_u32(w, m->ask_timeout_ms);
@@ -94,6 +97,9 @@ gate_limits_decode(struct rd *r, struct message_gate_limits *ret)
 	ret->push_commands_bytes = gate_limit(r);
 	ret->push_look_bytes = gate_limit(r);
 	ret->push_refused_bytes = gate_limit(r);
+	ret->lfs_batch_bytes = gate_limit(r);
+	ret->lfs_objects = gate_limit(r);
+	ret->lfs_grant_s = gate_limit(r);
 	ret->asks = gate_limit(r);
 	ret->ask_memory_bytes = gate_limit(r);
 	ret->ask_timeout_ms = gate_limit(r);

@@ -62,9 +62,12 @@ struct message_gate_limits {
 	uint32_t push_commands_bytes; /* of one push, held until whole */
 	uint32_t push_look_bytes;     /* of its pack, held to be looked at */
 	uint32_t push_refused_bytes;  /* of a refused one, dropped */
-	uint32_t asks;                /* requests held at once for an answer */
-	uint32_t ask_memory_bytes;    /* of all that is held of them */
-	uint32_t ask_timeout_ms;      /* of one */
+	uint32_t lfs_batch_bytes;  /* of one question of LFS, and its answer */
+	uint32_t lfs_objects;      /* of one */
+	uint32_t lfs_grant_s;      /* of what an answer grants, at most */
+	uint32_t asks;             /* requests held at once for an answer */
+	uint32_t ask_memory_bytes; /* of all that is held of them */
+	uint32_t ask_timeout_ms;   /* of one */
 };
 
 struct message_gate_start {

@@ -63,11 +63,12 @@ side_done(struct side *s)
 
 /* --- words --------------------------------------------------------------- */
 
+static const char *const stars[PATTERN_KINDS] = { "", "*.", "**." };
+
 /* "*.example.org:8443" */
 static void
 write_host(struct wr *w, const struct atom *a)
 {
-	static const char *const stars[PATTERN_KINDS] = { "", "*.", "**." };
 	uint16_t usual = a->rule->scheme == SCHEME_HTTP ? 80 : 443;
 
 	wr_fmt(w, "%s%s", stars[a->host->kind],
@@ -98,6 +99,27 @@ write_request(struct wr *w, const struct atom *a, const char *methods)
 		wr_text(w, ", redirects too");
 }
 
+/* ", with LFS", and from where beside its own host. */
+static void
+write_lfs(struct wr *w, const struct atom *a)
+{
+	const char *before = ", with LFS, at ";
+
+	if ((a->rule->git.flags & IMAGE_GIT_LFS) == 0)
+		return;
+	for (size_t i = 0; i < a->m->redirects.count; i++) {
+		const struct image_redirect *r = vec_at(&a->m->redirects, i);
+
+		if (model_rule_at(a->m, r->rule) != a->rule)
+			continue;
+		wr_fmt(w, "%s%s%s", before, stars[r->kind],
+		    model_string(a->m, r->name));
+		before = " and ";
+	}
+	if (before[0] == ',')
+		wr_text(w, ", with LFS");
+}
+
 static void
 write_git(struct wr *w, const struct atom *a)
 {
@@ -109,10 +131,9 @@ write_git(struct wr *w, const struct atom *a)
 		wr_fmt(w, "pushes to %s of ", a->ref);
 	write_host(w, a);
 	wr_text(w, a->path != NULL ? a->path : "/**");
-	if (a->ref == NULL) {
-		wr_text(w, (g->flags & IMAGE_GIT_LFS) != 0 ? ", with LFS" : "");
+	write_lfs(w, a);
+	if (a->ref == NULL)
 		return;
-	}
 	wr_text(w, (g->flags & IMAGE_GIT_DELETE) != 0 ? ", deleting too" : "");
 	wr_text(w, (g->flags & IMAGE_GIT_FORCE) != 0 ? ", by force too" : "");
 	if (g->max_push != 0)

@@ -29,11 +29,9 @@ static_assert(REASON_PORT < REASON_METHOD && REASON_METHOD < REASON_PATH &&
 /* Rules looked at for one host, for the same reason; beyond is unsound. */
 #define RULES_MAX 8192u
 
-typedef void rule_fn(const struct policy *p, uint32_t id,
-    const struct image_rule *r, const struct question *q, struct tally *t);
-
-static bool
-has_port(const struct policy *p, const struct image_run *run, uint16_t port)
+bool
+decide_has_port(const struct policy *p, const struct image_run *run,
+    uint16_t port)
 {
 	for (uint32_t i = 0; i < run->count; i++) {
 		if (image_u16(p, IMAGE_PORTS, run->at + i) == port)
@@ -194,7 +192,7 @@ static bool
 deny_covers(const struct policy *p, const struct image_rule *r,
     const struct question *q, struct tally *t)
 {
-	if (r->ports.count > 0 && !has_port(p, &r->ports, q->port))
+	if (r->ports.count > 0 && !decide_has_port(p, &r->ports, q->port))
 		return false;
 	if (q->req == NULL)
 		return r->methods.count + r->paths.count + r->queries.count ==
@@ -244,7 +242,7 @@ judge_rule(const struct policy *p, uint32_t id, const struct image_rule *r,
 			keep_first(&t->deny, id);
 		return;
 	}
-	if (!has_port(p, &r->ports, q->port))
+	if (!decide_has_port(p, &r->ports, q->port))
 		miss = REASON_PORT;
 	else if (r->is_git)
 		miss = git_rule_miss(p, r, q, t);
@@ -268,13 +266,13 @@ find_credential(const struct policy *p, uint32_t id, const struct image_rule *r,
     const struct question *q, struct tally *t)
 {
 	(void)id;
-	if (r->credential[0] != '\0' && has_port(p, &r->ports, q->port))
+	if (r->credential[0] != '\0' && decide_has_port(p, &r->ports, q->port))
 		t->credential[TALLY_PLAIN] = r->credential;
 }
 
 static void
 each_rule_of(const struct policy *p, enum pattern_kind kind, struct span name,
-    const struct question *q, rule_fn *fn, struct tally *t)
+    const struct question *q, decide_rule_fn *fn, struct tally *t)
 {
 	struct image_run run;
 	struct image_rule r;
@@ -294,10 +292,9 @@ each_rule_of(const struct policy *p, enum pattern_kind kind, struct span name,
 	}
 }
 
-/* Every rule with a host pattern that stands for the host. */
-static void
-each_rule(const struct policy *p, const struct question *q, rule_fn *fn,
-    struct tally *t)
+void
+decide_each_rule(const struct policy *p, const struct question *q,
+    decide_rule_fn *fn, struct tally *t)
 {
 	struct span name = span_of(q->host);
 	enum pattern_kind kind = PATTERN_ONE_LABEL;
@@ -359,8 +356,8 @@ rule_verdict(const struct policy *p, uint32_t id, enum action action,
 	return v;
 }
 
-static struct tally
-tally_init(void)
+struct tally
+decide_tally_init(void)
 {
 	return (struct tally){ .deny = IMAGE_NONE,
 		.ask = { IMAGE_NONE, IMAGE_NONE },
@@ -397,13 +394,25 @@ is_push(const struct question *q)
 	    git_service_of(q->req->path, &repo) == GIT_SERVICE_PUSH;
 }
 
-/* t is tally_init()'s, and holds what there was to tell afterwards. */
+/* Its body is to be read, if it is a [git] rule that lets it through. */
+static bool
+reads_lfs(const struct question *q, const struct tally *t)
+{
+	struct span repo;
+
+	return q->req != NULL && !span_is(q->req->method, "GET") &&
+	    (t->allow[TALLY_GIT] != IMAGE_NONE ||
+		t->ask[TALLY_GIT] != IMAGE_NONE) &&
+	    git_service_is_read(git_service_of(q->req->path, &repo));
+}
+
+/* t is decide_tally_init()'s, and holds what there was to tell afterwards. */
 static struct verdict
 judge_file(const struct policy *p, const struct question *q, struct tally *t)
 {
 	struct verdict v;
 
-	each_rule(p, q, judge_rule, t);
+	decide_each_rule(p, q, judge_rule, t);
 	join_kinds(t);
 	if (t->is_unsound)
 		return decide_no_verdict(p->file, p->line, REASON_NO_POLICY);
@@ -426,6 +435,7 @@ judge_file(const struct policy *p, const struct question *q, struct tally *t)
 		return v;
 	v.credential = t->credential[TALLY_PLAIN];
 	v.reads_push = t->is_git_push && is_push(q);
+	v.reads_lfs = reads_lfs(q, t);
 	return decide_apply_budgets(p, q, t, v);
 }
 
@@ -464,6 +474,7 @@ meet(struct verdict policy, struct verdict ceiling)
 	v.budgets[VERDICT_CEILING] = ceiling.budgets[VERDICT_POLICY];
 	v.widen = policy.widen & ceiling.widen;
 	v.reads_push = policy.reads_push || ceiling.reads_push;
+	v.reads_lfs = policy.reads_lfs || ceiling.reads_lfs;
 	v.max_push = meet_max(policy.max_push, ceiling.max_push);
 	v.tls = policy.tls == ceiling.tls ? policy.tls : TLS_MODE_INSPECT;
 	return v;
@@ -472,7 +483,7 @@ meet(struct verdict policy, struct verdict ceiling)
 static struct verdict
 judge(const struct policy_pair *pair, const struct question *q)
 {
-	struct tally mine = tally_init(), most = tally_init();
+	struct tally mine = decide_tally_init(), most = decide_tally_init();
 	struct verdict v, c;
 
 	if (pair->policy == NULL)
@@ -528,6 +539,15 @@ policy_judge_request(const struct policy_pair *pair,
 	return judge(pair, &q);
 }
 
+/* Its bodies are no pushes, though they may need the right to. */
+static bool
+is_lfs(const struct policy_request *req)
+{
+	struct span repo;
+
+	return git_service_is_read(git_service_of(req->path, &repo));
+}
+
 struct verdict
 policy_judge_push(const struct policy_pair *pair,
     const struct policy_request *req, const struct policy_command *cmd)
@@ -536,7 +556,7 @@ policy_judge_push(const struct policy_pair *pair,
 		.port = req->port,
 		.req = req,
 		.cmd = cmd,
-		.may_be_push = true };
+		.may_be_push = !is_lfs(req) };
 
 	return judge(pair, &q);
 }
@@ -546,11 +566,11 @@ policy_has_credential_at(const struct policy_pair *pair, const char *host,
     uint16_t port)
 {
 	struct question q = { .host = host, .port = port };
-	struct tally t = tally_init();
+	struct tally t = decide_tally_init();
 
 	if (pair->policy == NULL)
 		return false;
-	each_rule(pair->policy, &q, find_credential, &t);
+	decide_each_rule(pair->policy, &q, find_credential, &t);
 	/* What cannot be read may name one: strip rather than let through. */
 	return t.credential[TALLY_PLAIN][0] != '\0' || t.is_unsound;
 }

@@ -8,62 +8,81 @@
 #include "wire/git.h"
 #include "wire/path.h"
 
-/* What a request to a service has to be. */
+/* One way of asking for a service. */
 struct service_row {
-	const char *methods[2];
-	const char *query;  /* NULL: without one */
-	uint32_t flags;     /* IMAGE_GIT_ bits that the rule needs */
-	enum reason reason; /* without them */
+	enum git_service service;
+	const char *method;
+	const char *query; /* NULL: without one; "*": with any */
+	uint32_t flags;    /* IMAGE_GIT_ bits that the rule needs */
 };
 
-/* GIT_SERVICE_REFS stands for both of its queries, see refs_rows. */
-static const struct service_row rows[GIT_SERVICES] = {
-	[GIT_SERVICE_FETCH] = { { "POST" }, NULL, 0, REASON_NONE },
-	[GIT_SERVICE_PUSH] = { { "POST" }, NULL, IMAGE_GIT_PUSH,
-	    REASON_GIT_REF },
+#define LFS_WRITES (IMAGE_GIT_LFS | IMAGE_GIT_PUSH)
+
+/*
+ * What is asked of LFS in the body of GIT_SERVICE_LFS is judged when that was
+ * read (lfs_miss). Its objects are nobody's but by a grant (decide_lfs.c).
+ */
+static const struct service_row rows[] = {
+	{ GIT_SERVICE_REFS, "GET", "service=git-upload-pack", 0 },
+	{ GIT_SERVICE_REFS, "GET", "service=git-receive-pack", IMAGE_GIT_PUSH },
+	{ GIT_SERVICE_FETCH, "POST", NULL, 0 },
+	{ GIT_SERVICE_PUSH, "POST", NULL, IMAGE_GIT_PUSH },
+	{ GIT_SERVICE_LFS, "POST", NULL, IMAGE_GIT_LFS },
+	{ GIT_SERVICE_LOCKS, "GET", NULL, LFS_WRITES },
+	{ GIT_SERVICE_LOCKS, "GET", "*", LFS_WRITES },
+	{ GIT_SERVICE_LOCKS, "POST", NULL, LFS_WRITES },
+	{ GIT_SERVICE_OTHERS, "POST", NULL, LFS_WRITES },
+	{ GIT_SERVICE_UNLOCK, "POST", NULL, LFS_WRITES },
 };
 
-static const struct service_row refs_rows[] = {
-	{ { "GET" }, "service=git-upload-pack", 0, REASON_NONE },
-	{ { "GET" }, "service=git-receive-pack", IMAGE_GIT_PUSH,
-	    REASON_GIT_REF },
-};
+static bool
+has_query(const struct service_row *row, const struct policy_request *req)
+{
+	if (row->query == NULL)
+		return !req->has_query;
+	return req->has_query &&
+	    (row->query[0] == '*' || span_is(req->query, row->query));
+}
 
 static enum reason
 row_miss(const struct service_row *row, const struct image_rule *r,
     const struct policy_request *req)
 {
-	bool has_method = false;
+	uint32_t missing = row->flags & ~r->git.flags;
 
-	for (size_t i = 0; i < 2 && row->methods[i] != NULL; i++)
-		has_method =
-		    has_method || span_is(req->method, row->methods[i]);
-	if (!has_method)
+	if ((missing & IMAGE_GIT_LFS) != 0)
+		return REASON_PATH;
+	if (!span_is(req->method, row->method))
 		return REASON_METHOD;
-	if (row->query == NULL
-		? req->has_query
-		: !req->has_query || !span_is(req->query, row->query))
+	if (!has_query(row, req))
 		return REASON_QUERY;
-	if ((r->git.flags & row->flags) != row->flags)
-		return row->reason;
-	return REASON_NONE;
+	return missing != 0 ? REASON_GIT_REF : REASON_NONE;
 }
 
-/* The best that either of them says. */
+/* The best that any of its rows says. */
 static enum reason
-refs_miss(const struct image_rule *r, const struct policy_request *req)
+service_miss(enum git_service service, const struct image_rule *r,
+    const struct policy_request *req)
 {
-	enum reason fetch = row_miss(&refs_rows[0], r, req);
-	enum reason push = row_miss(&refs_rows[1], r, req);
+	enum reason best = REASON_NONE;
 
-	if (fetch == REASON_NONE || push == REASON_NONE)
-		return REASON_NONE;
-	return fetch > push ? fetch : push;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum reason miss;
+
+		if (rows[i].service != service)
+			continue;
+		miss = row_miss(&rows[i], r, req);
+		if (miss == REASON_NONE)
+			return miss;
+		if (miss > best)
+			best = miss;
+	}
+	return best == REASON_NONE ? REASON_PATH : best;
 }
 
-static bool
-has_repo(const struct policy *p, const struct image_rule *r, struct span repo,
-    struct tally *t)
+bool
+decide_has_repo(const struct policy *p, const struct image_rule *r,
+    struct span repo, struct tally *t)
 {
 	for (uint32_t i = 0; i < r->paths.count; i++) {
 		struct span pattern = decide_pattern_at(p, &r->paths, i);
@@ -117,6 +136,25 @@ command_miss(const struct policy *p, const struct image_rule *r,
 	return REASON_NONE;
 }
 
+/* Of LFS: what a body asks for, and the reference it names, if it does. */
+static enum reason
+lfs_miss(const struct policy *p, const struct image_rule *r,
+    const struct policy_command *cmd, struct tally *t)
+{
+	uint32_t needs = LFS_WRITES;
+
+	if (cmd->operation == GIT_FORCE)
+		needs |= IMAGE_GIT_FORCE;
+	else if (cmd->operation != GIT_UPDATE)
+		return REASON_GIT_REF;
+	if ((r->git.flags & needs) != needs)
+		return REASON_GIT_REF;
+	if (cmd->ref.len > 0 &&
+	    (git_ref_fault(cmd->ref) != NULL || !has_ref(p, r, cmd->ref, t)))
+		return REASON_GIT_REF;
+	return REASON_NONE;
+}
+
 enum reason
 decide_git_miss(const struct policy *p, const struct image_rule *r,
     const struct question *q, struct tally *t)
@@ -131,17 +169,13 @@ decide_git_miss(const struct policy *p, const struct image_rule *r,
 	if (req->is_ambiguous || req->has_encoded_slash)
 		return REASON_PATH;
 	service = git_service_of(req->path, &repo);
-	if (service == GIT_SERVICE_NONE || !has_repo(p, r, repo, t))
+	if (service == GIT_SERVICE_NONE || !decide_has_repo(p, r, repo, t))
 		return REASON_PATH;
-	if (service == GIT_SERVICE_REFS)
-		miss = refs_miss(r, req);
-	else if (rows[service].methods[0] != NULL)
-		miss = row_miss(&rows[service], r, req);
-	else
-		return REASON_PATH;
+	miss = service_miss(service, r, req);
 	if (miss == REASON_NONE && req->is_websocket)
 		return REASON_WEBSOCKET;
-	if (miss == REASON_NONE && q->cmd != NULL)
-		return command_miss(p, r, q->cmd, t);
-	return miss;
+	if (miss != REASON_NONE || q->cmd == NULL)
+		return miss;
+	return git_service_is_read(service) ? lfs_miss(p, r, q->cmd, t)
+					    : command_miss(p, r, q->cmd, t);
 }

@@ -11,6 +11,8 @@ struct question {
 	uint16_t port;
 	const struct policy_request *req; /* NULL: the connection only */
 	const struct policy_command *cmd; /* NULL: the request, not its body */
+	const struct policy_lfs *lfs;     /* what was granted, else NULL */
+	uint32_t file;                    /* whose rule of it is meant */
 	bool may_be_push;                 /* however it is read */
 	bool is_dial; /* of an inspected connection: the origin's side */
 };
@@ -77,6 +79,29 @@ struct verdict decide_learn(const struct policy *p, const struct question *q,
     const struct verdict *v, struct verdict c);
 /* The origin's side is only asked for: others may be let through there. */
 bool decide_is_asked_later(const struct tally *t, const struct verdict *v);
+
+/* Every rule with a host pattern that stands for q->host. */
+typedef void decide_rule_fn(const struct policy *p, uint32_t id,
+    const struct image_rule *r, const struct question *q, struct tally *t);
+void decide_each_rule(const struct policy *p, const struct question *q,
+    decide_rule_fn *fn, struct tally *t);
+bool decide_has_port(const struct policy *p, const struct image_run *run,
+    uint16_t port);
+struct tally decide_tally_init(void);
+/* An allowing verdict in the rule's name, with its budgets, or its end. */
+struct verdict decide_granted(const struct policy *p,
+    const struct image_rule *r, const struct question *q);
+/* Does a verdict of one file stand against whatever was granted? */
+bool decide_stands(const struct verdict *v);
+/*
+ * The first pattern of `redirect` (is_git: of `lfs-host`) that stands for the
+ * host, of the rule (NULL: of any). False: there is none.
+ */
+bool decide_find_redirect(const struct policy *p, const char *rule, bool is_git,
+    const char *host, struct image_redirect *ret, struct image_rule *ret_rule);
+/* Is one of a [git] rule's repositories this? */
+bool decide_has_repo(const struct policy *p, const struct image_rule *r,
+    struct span repo, struct tally *t);
 
 /* Why a [git] rule does not match q->req; REASON_NONE when it does. */
 enum reason decide_git_miss(const struct policy *p, const struct image_rule *r,

@@ -27,10 +27,9 @@ stands_for(enum pattern_kind kind, const char *name, const char *host)
 	    memchr(host, '.', len - name_len - 1) == NULL;
 }
 
-/* The first redirect to the host, of the rule (NULL: of any rule). */
-static bool
-find(const struct policy *p, const char *rule, const char *host,
-    struct image_redirect *ret, struct image_rule *ret_rule)
+bool
+decide_find_redirect(const struct policy *p, const char *rule, bool is_git,
+    const char *host, struct image_redirect *ret, struct image_rule *ret_rule)
 {
 	for (uint32_t i = 0; i < IMAGE_REDIRECTS_MAX; i++) {
 		struct image_redirect r;
@@ -40,7 +39,8 @@ find(const struct policy *p, const char *rule, const char *host,
 			return false;
 		name = image_string(p, r.name);
 		if (name == NULL || !stands_for(r.kind, name, host) ||
-		    !image_rule(p, r.rule, ret_rule))
+		    !image_rule(p, r.rule, ret_rule) ||
+		    ret_rule->is_git != is_git)
 			continue;
 		if (rule == NULL || strcmp(ret_rule->name, rule) == 0) {
 			*ret = r;
@@ -67,7 +67,8 @@ policy_redirect_s(const struct policy_pair *pair,
 			break;
 		v = policy_judge_request(&alone, req);
 		if (v.action == ACTION_DENY ||
-		    !find(files[i], v.rule, host, &r, &rule))
+		    !decide_find_redirect(files[i], v.rule, false, host, &r,
+			&rule))
 			return 0;
 		if (least == 0 || r.seconds < least)
 			least = r.seconds;
@@ -83,6 +84,48 @@ ask(const struct policy_pair *pair, const char *host, uint16_t port,
 			   : policy_judge_dial(pair, host, port);
 }
 
+bool
+decide_stands(const struct verdict *v)
+{
+	return v->reason == REASON_DENIED_BY_RULE ||
+	    v->reason == REASON_NO_POLICY || v->reason == REASON_UNTIL ||
+	    v->reason == REASON_GIT_REF || v->action == ACTION_ASK;
+}
+
+struct verdict
+decide_granted(const struct policy *p, const struct image_rule *r,
+    const struct question *q)
+{
+	struct tally t = { .near = IMAGE_NONE };
+	struct verdict v;
+
+	decide_note_budget(p, r->budget, &t, &t.seen[TALLY_PLAIN]);
+	if (t.is_unsound)
+		return decide_no_verdict(p->file, p->line, REASON_NO_POLICY);
+	v = (struct verdict){ .action = ACTION_ALLOW,
+		.rule = r->name,
+		.file = r->file,
+		.line = r->line,
+		.say = r->say,
+		.scheme = SCHEME_HTTPS,
+		.tls = TLS_MODE_INSPECT,
+		.is_git = r->is_git,
+		.credential = "" };
+	return decide_apply_budgets(p, q, &t, v);
+}
+
+/* A dialler is not told which of the two it is. */
+static bool
+find_any(const struct policy *p, const char *host, bool is_dial,
+    struct image_rule *ret)
+{
+	struct image_redirect r;
+
+	return (is_dial &&
+		   decide_find_redirect(p, NULL, true, host, &r, ret)) ||
+	    decide_find_redirect(p, NULL, false, host, &r, ret);
+}
+
 /* What one file says of it; v.action is DENY where it stands against it. */
 static struct verdict
 judge_file(const struct policy *p, const char *host,
@@ -90,31 +133,15 @@ judge_file(const struct policy *p, const char *host,
 {
 	const struct policy_pair alone = { p, NULL };
 	struct verdict v = ask(&alone, host, PORT_HTTPS, req);
-	struct tally t = { .near = IMAGE_NONE };
 	struct question q = { .host = host, .port = PORT_HTTPS, .req = req };
-	struct image_redirect r;
 	struct image_rule rule;
 
-	if (v.reason == REASON_DENIED_BY_RULE || v.reason == REASON_NO_POLICY ||
-	    v.reason == REASON_UNTIL || v.reason == REASON_GIT_REF ||
-	    v.action == ACTION_ASK || p == NULL ||
-	    !find(p, NULL, host, &r, &rule)) {
+	if (decide_stands(&v) || p == NULL ||
+	    !find_any(p, host, req == NULL, &rule)) {
 		v.action = ACTION_DENY;
 		return v;
 	}
-	/* A request, so that the first end counts. */
-	decide_note_budget(p, rule.budget, &t, &t.seen[TALLY_PLAIN]);
-	if (t.is_unsound)
-		return decide_no_verdict(p->file, p->line, REASON_NO_POLICY);
-	v = (struct verdict){ .action = ACTION_ALLOW,
-		.rule = rule.name,
-		.file = rule.file,
-		.line = rule.line,
-		.say = rule.say,
-		.scheme = SCHEME_HTTPS,
-		.tls = TLS_MODE_INSPECT,
-		.credential = "" };
-	return decide_apply_budgets(p, &q, &t, v);
+	return decide_granted(p, &rule, &q);
 }
 
 static bool
@@ -130,6 +157,7 @@ struct verdict
 policy_judge_redirect(const struct policy_pair *pair, const char *host,
     uint16_t port, const struct policy_request *req)
 {
+	const struct policy_pair alone = { pair->ceiling, NULL };
 	struct verdict before = ask(pair, host, port, req), v, c;
 	/* A redirect that the policy grants is not learned. */
 	bool is_denied = before.action == ACTION_DENY ||
@@ -143,7 +171,10 @@ policy_judge_redirect(const struct policy_pair *pair, const char *host,
 	if (pair->ceiling == NULL)
 		return v;
 	c = judge_file(pair->ceiling, host, req);
-	if (c.action == ACTION_DENY)
+	/* What LFS names may be the ceiling's by any rule (decide_lfs.c). */
+	if (req == NULL && v.is_git && c.action == ACTION_DENY)
+		c = policy_judge_dial(&alone, host, port);
+	if (c.action != ACTION_ALLOW)
 		return before;
 	v.budgets[VERDICT_CEILING] = c.budgets[VERDICT_POLICY];
 	return v;

@@ -16,19 +16,25 @@ static const char *const stars[PATTERN_KINDS] = { [PATTERN_EXACT] = "",
 	[PATTERN_ANY_DEPTH] = "**." };
 
 static void
-write_hosts(struct json *j, const struct model *m, size_t rule)
+write_pattern(struct json *j, const struct model *m, enum pattern_kind kind,
+    uint32_t name)
 {
 	char text[IMAGE_STRING_SIZE + 4];
 
+	(void)snprintf(text, sizeof(text), "%s%s", stars[kind],
+	    model_string(m, name));
+	json_str(j, NULL, text);
+}
+
+static void
+write_hosts(struct json *j, const struct model *m, size_t rule)
+{
 	json_open_array(j, "hosts");
 	for (size_t i = 0; i < m->hosts.count; i++) {
 		const struct model_host *h = vec_at(&m->hosts, i);
 
-		if (h->rule != rule)
-			continue;
-		(void)snprintf(text, sizeof(text), "%s%s", stars[h->kind],
-		    model_string(m, h->name));
-		json_str(j, NULL, text);
+		if (h->rule == rule)
+			write_pattern(j, m, h->kind, h->name);
 	}
 	json_close_array(j);
 }
@@ -59,6 +65,19 @@ write_run(struct json *j, const char *key, const struct model *m,
 }
 
 static void
+write_lfs_hosts(struct json *j, const struct model *m, uint32_t rule)
+{
+	json_open_array(j, "lfs-hosts");
+	for (size_t i = 0; i < m->redirects.count; i++) {
+		const struct image_redirect *r = vec_at(&m->redirects, i);
+
+		if (r->rule == rule)
+			write_pattern(j, m, r->kind, r->name);
+	}
+	json_close_array(j);
+}
+
+static void
 write_rule(struct json *j, const struct model *m, size_t i)
 {
 	const struct model_rule *r = model_rule_at(m, i);
@@ -79,8 +98,11 @@ write_rule(struct json *j, const struct model *m, size_t i)
 	json_bool(j, "encoded-slash", (r->widen & WIDEN_ENCODED_SLASH) != 0);
 	json_bool(j, "websocket", (r->widen & WIDEN_WEBSOCKET) != 0);
 	json_str(j, "credential", model_string(m, r->credential));
-	if (r->is_git)
+	if (r->is_git) {
 		write_run(j, "push", m, &m->refs, &r->git.refs);
+		json_bool(j, "lfs", (r->git.flags & IMAGE_GIT_LFS) != 0);
+		write_lfs_hosts(j, m, (uint32_t)i);
+	}
 	json_close_object(j);
 }
 

@@ -181,7 +181,12 @@ hint_git(struct explanation *e, const struct target *t)
 	enum git_service service = git_service_of(t->path, &repo);
 	int len = repo.len < 128 ? (int)repo.len : 128;
 
-	if (v->reason == REASON_GIT_REF && t->missing_key != NULL)
+	if (service == GIT_SERVICE_OBJECT || service == GIT_SERVICE_VERIFY)
+		hint(e,
+		    "say `lfs = yes` in [git %s] (%s:%u): the answer that "
+		    "names an object's URL then lets it be asked for",
+		    v->rule, v->file, v->line);
+	else if (t->missing_key != NULL)
 		hint(e, "add `%s = yes` to [git %s] (%s:%u)", t->missing_key,
 		    v->rule, v->file, v->line);
 	else if (v->reason == REASON_GIT_REF && t->cmd != NULL)
@@ -320,6 +325,25 @@ find_missing_key(const struct policy_pair *pair,
 	return git_operation_name(cmd->operation);
 }
 
+/* It is of LFS, and what is missing is not the repository. */
+static bool
+lacks_lfs(const struct policy_pair *pair, const struct policy_request *req)
+{
+	struct policy_request fetch = *req;
+	struct span repo;
+	uint8_t path[1024];
+	struct wr w = wr_init(path, sizeof(path));
+
+	if (!git_service_is_read(git_service_of(req->path, &repo)))
+		return false;
+	wr_bytes(&w, repo.ptr, repo.len);
+	wr_text(&w, "/git-upload-pack");
+	fetch.method = span_of("POST");
+	fetch.path = (struct span){ path, w.len };
+	return wr_ok(&w) &&
+	    policy_judge_request(pair, &fetch).action != ACTION_DENY;
+}
+
 static void
 judge(const struct policy_pair *pair, struct target *t, const char *method,
     struct explanation *e)
@@ -345,6 +369,8 @@ judge(const struct policy_pair *pair, struct target *t, const char *method,
 	    v->scheme != SCHEME_TCP && v->tls == TLS_MODE_INSPECT;
 	if (e->is_request && e->is_inside_seen) {
 		e->verdict = judge_request(pair, &req, t->cmd);
+		if (v->reason == REASON_PATH && lacks_lfs(pair, &req))
+			t->missing_key = "lfs";
 		if (t->cmd != NULL && v->reason == REASON_GIT_REF)
 			t->missing_key = find_missing_key(pair, &req, t->cmd);
 	} else if (t->has_scheme && v->scheme != e->scheme) {
@@ -456,6 +482,10 @@ write_notes(struct wr *w, const struct explanation *e)
 		wr_fmt(w,
 		    "note:    the connection only; add a path to ask "
 		    "for a request\n");
+	if (v->action != ACTION_DENY && v->reads_lfs)
+		wr_text(w,
+		    "note:    what is asked for in its body is judged, too: to "
+		    "write needs push, and a reference that it allows\n");
 	if (v->action == ACTION_ASK)
 		wr_text(w,
 		    "note:    held until somebody answers: tapward ask list\n");

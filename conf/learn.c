@@ -252,6 +252,8 @@ is_fetch(const struct learn *l, const struct learn_asked *a)
 	case GIT_SERVICE_PUSH:
 	case GIT_SERVICE_LFS:
 	case GIT_SERVICE_LOCKS:
+	case GIT_SERVICE_OTHERS:
+	case GIT_SERVICE_UNLOCK:
 	case GIT_SERVICE_VERIFY:
 	case GIT_SERVICE_OBJECT:
 	case GIT_SERVICES:

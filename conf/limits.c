@@ -76,6 +76,14 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	[LIMIT_PUSH_REFUSED] = { "push-refused", UNIT_BYTES, GIB, MIB, 3 * GIB,
 	    "of a push that is refused, read and dropped: git shows why only "
 	    "when it could send all of it" },
+	[LIMIT_LFS_BATCH] = { "lfs-batch", UNIT_BYTES, MIB, 16 * KIB, 16 * MIB,
+	    "what git-lfs asks about objects, held until it is whole, and what "
+	    "it is answered: 10 KiB for each of a hundred" },
+	[LIMIT_LFS_OBJECTS] = { "lfs-objects", UNIT_COUNT, 100, 1, 500,
+	    "of one such question: as many as git-lfs asks about at once" },
+	[LIMIT_LFS_GRANT] = { "lfs-grant", UNIT_S, 3600, 1, 86400,
+	    "how long an answer's URLs may be used where it does not say less: "
+	    "what GitHub gives an upload, and one large object takes" },
 	[LIMIT_ASKS] = { "asks", UNIT_COUNT, 16, 1, 256,
 	    "requests held at once until somebody answers: as many as a person "
 	    "reads" },

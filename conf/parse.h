@@ -46,6 +46,7 @@ enum parse_key {
 	KEY_PUSH_OPTIONS,
 	KEY_MAX_PUSH,
 	KEY_LFS,
+	KEY_LFS_HOST,
 	KEY_MAX_CONNECTIONS,
 	KEYS
 };
@@ -109,6 +110,9 @@ const char *parse_take_max_connections(struct parse *p, struct span v,
 const char *parse_take_rate(struct parse *p, struct span v, uint32_t line);
 /* The same of `redirect` (parse_redirect.c). */
 const char *parse_take_redirect(struct parse *p, struct span v, uint32_t line);
+/* Answers to what the rule allows may point there. NULL, or what is wrong. */
+const char *parse_add_redirect(struct parse *p, struct span host,
+    uint32_t seconds);
 /* The rule whose section has ended (parse_rule.c). */
 void parse_finish_rule(struct parse *p);
 /* The [git] rule whose section has ended (parse_git.c). */
@@ -131,6 +135,8 @@ const char *parse_take_force(struct parse *p, struct span v, uint32_t line);
 const char *parse_take_push_options(struct parse *p, struct span v,
     uint32_t line);
 const char *parse_take_max_push(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_lfs(struct parse *p, struct span v, uint32_t line);
+const char *parse_take_lfs_host(struct parse *p, struct span v, uint32_t line);
 /* The rule being read. */
 struct model_rule *parse_rule(const struct parse *p);
 /* A line of the file being read. */

@@ -150,6 +150,21 @@ parse_take_max_push(struct parse *p, struct span v, uint32_t line)
 	return NULL;
 }
 
+const char *
+parse_take_lfs(struct parse *p, struct span v, uint32_t line)
+{
+	(void)line;
+	return take_flag(p, v, IMAGE_GIT_LFS);
+}
+
+/* For as long as an answer says, and the host's [limits] let it. */
+const char *
+parse_take_lfs_host(struct parse *p, struct span v, uint32_t line)
+{
+	(void)line;
+	return parse_add_redirect(p, v, IMAGE_REDIRECT_S_MAX);
+}
+
 void
 parse_finish_git(struct parse *p)
 {
@@ -168,5 +183,9 @@ parse_finish_git(struct parse *p)
 		parse_refuse_if(p, KEY_PUSH_OPTIONS, fetch_only);
 		parse_refuse_if(p, KEY_MAX_PUSH, fetch_only);
 	}
+	if ((parse_rule(p)->git.flags & IMAGE_GIT_LFS) == 0)
+		parse_refuse_if(p, KEY_LFS_HOST,
+		    "the rule has no `lfs = yes`, so nobody is told of an "
+		    "object: add it or remove this");
 	parse_check_credential(p);
 }

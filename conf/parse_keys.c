@@ -310,7 +310,8 @@ static const struct key_row rows[] = {
 	[KEY_PUSH_OPTIONS] = { "push-options", IN_GIT, false,
 	    parse_take_push_options },
 	[KEY_MAX_PUSH] = { "max-push", IN_GIT, false, parse_take_max_push },
-	[KEY_LFS] = { "lfs", IN_GIT, false, NULL },
+	[KEY_LFS] = { "lfs", IN_GIT, false, parse_take_lfs },
+	[KEY_LFS_HOST] = { "lfs-host", IN_GIT, true, parse_take_lfs_host },
 	[KEY_MAX_CONNECTIONS] = { "max-connections", IN_BUDGET, false,
 	    parse_take_max_connections },
 };

@@ -133,7 +133,9 @@ struct policy_command {
 
 /*
  * One command of the push that req asks for; to be asked for each of them when
- * the verdict on req says reads_push. A file without [git] rules for the host
+ * the verdict on req says reads_push. For a body of LFS (reads_lfs) that writes
+ * it is an update, by force if it takes somebody's lock away; its reference may
+ * be empty. A file without [git] rules for the host
  * and port says of it what it says of req.
  */
 struct verdict policy_judge_push(const struct policy_pair *pair,
@@ -152,10 +154,48 @@ uint32_t policy_redirect_s(const struct policy_pair *pair,
  * each file has a redirect there, in the name of that of the policy and
  * without a credential. GET and HEAD of https on port 443 only. A deny rule,
  * and a rule to be asked, stand against it. A dialler asks it of host and
- * port alone, so a gate that makes grants up gets no further than patterns.
+ * port alone, so a gate that makes grants up gets no further than patterns,
+ * those of `lfs-host` too: of these a ceiling may hold none, if it allows the
+ * dial.
  */
 struct verdict policy_judge_redirect(const struct policy_pair *pair,
     const char *host, uint16_t port, const struct policy_request *req);
+
+/*
+ * What an answer about objects of LFS grants: one of their URLs, to be used
+ * with one method. Rules by name, so that a new policy is asked again; "": no
+ * [git] rule of that file let the question through, so that its other rules
+ * must let the URL through.
+ */
+struct policy_lfs {
+	bool writes; /* an upload, or what follows it */
+	bool is_own; /* at the repository's own host and port */
+	char rules[VERDICT_FILES][RULE_NAME_SIZE];
+};
+
+/*
+ * May the answer to req, which is let through, grant an URL at host:port? Both
+ * files have to say so: lfs = yes, a push if it writes, and an lfs-host if it
+ * is elsewhere, which then is on port 443.
+ */
+bool policy_lfs_grants(const struct policy_pair *pair,
+    const struct policy_request *req, const char *host, uint16_t port,
+    bool writes, struct policy_lfs *ret);
+/*
+ * As policy_judge_request(), for somebody who holds that grant for the URL and
+ * method of req. A deny rule, and one to be asked, stand against it. The rule's
+ * credential goes along only where the URL is of LFS and of one of the rule's
+ * repositories.
+ */
+struct verdict policy_judge_lfs(const struct policy_pair *pair,
+    const struct policy_request *req, const struct policy_lfs *lfs);
+/*
+ * As policy_judge_request(), for the broker, who is not told of grants: what is
+ * denied is allowed if a grant for it could be, at the repository's own host
+ * and by a path of LFS.
+ */
+struct verdict policy_judge_object(const struct policy_pair *pair,
+    const struct policy_request *req);
 
 /*
  * Does any rule of the policy (as narrowed by the ceiling) on host:port name

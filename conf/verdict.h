@@ -85,6 +85,8 @@ struct verdict {
 	 * (policy_judge_push) before anything of it goes on.
 	 */
 	bool reads_push;
+	/* The same of a body of LFS, which is judged as a push is. */
+	bool reads_lfs;
 	uint64_t
 	    max_push; /* bytes of a push that one command may be in, or 0 */
 	/*

@@ -184,7 +184,7 @@ judge(const struct sandbox *s, const struct message_lease_request *req)
 		.is_ambiguous = reading.is_ambiguous,
 		.has_encoded_slash = reading.has_encoded_slash };
 
-	return asked_request(&s->asked, policy_judge_request(&pair, &r), &r);
+	return asked_request(&s->asked, policy_judge_object(&pair, &r), &r);
 }
 
 static void

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "proxy/push_report.h"
 #include "wire/http.h"
+#include "wire/lfs.h"
 
 /* Of the 200 bytes of a line, for what was asked. */
 #define ASKED_MAX 96
@@ -102,6 +103,9 @@ static const struct {
 	{ "Buildah/", NULL, NULL, DENY_FORM_JSON },
 	{ "libpod/", NULL, NULL, DENY_FORM_JSON },
 	{ "Composer/", NULL, NULL, DENY_FORM_JSON },
+	/* It prints "message", of its objects' URLs too. */
+	{ "git-lfs/", NULL, NULL, DENY_FORM_LFS },
+	{ NULL, LFS_TYPE, NULL, DENY_FORM_LFS },
 	{ NULL, "json", NULL, DENY_FORM_JSON },
 };
 
@@ -347,10 +351,13 @@ deny_answer(const struct deny *d, struct deny_answer *ret)
 
 	ret->has_retry_after = ret->status == 429;
 	ret->retry_after_s = d->retry_after_s == 0 ? 1 : d->retry_after_s;
-	if (d->form == DENY_FORM_JSON || d->form == DENY_FORM_PING)
+	if (d->form == DENY_FORM_JSON || d->form == DENY_FORM_PING ||
+	    d->form == DENY_FORM_LFS)
 		write_json(line, ret);
 	else
 		write_text(line, ret);
+	if (d->form == DENY_FORM_LFS)
+		ret->content_type = LFS_TYPE;
 	if (ret->status == 300)
 		write_type(line, ret);
 	assert(ret->body_len > 0);

@@ -23,6 +23,7 @@
 enum deny_form {
 	DENY_FORM_TEXT, /* text/plain */
 	DENY_FORM_JSON,
+	DENY_FORM_LFS,  /* JSON of the type that git-lfs reads */
 	DENY_FORM_TYPE, /* 300, the line in Content-Type */
 	DENY_FORM_PING, /* 401 without a challenge, then JSON */
 };

@@ -72,6 +72,7 @@ on_buried(struct grave *grave)
 	sieve_done(&x->sieve);
 	secret_done(&x->pair_line);
 	injection_unref(x->injection);
+	free(x->granted);
 	free(x->target);
 	free(x);
 }
@@ -255,6 +256,7 @@ make(const struct exchange_front *front, const struct http_request *req,
 					       : METHOD_NAME_SIZE - 1);
 	x->known_method = req->known_method;
 	x->is_websocket = req->is_websocket;
+	x->up_max = UINT64_MAX;
 	x->framing = req->framing;
 	x->length = req->length;
 	x->takes_trailers =
@@ -275,7 +277,7 @@ check_verdict(const struct exchange *x, const struct verdict *v)
 	if (v->action == ACTION_DENY)
 		return v->reason;
 	/* One method is read: there must not be two. */
-	if (v->reads_push && x->as_method[0] != '\0')
+	if ((v->reads_push || v->reads_lfs) && x->as_method[0] != '\0')
 		return REASON_BAD_REQUEST;
 	/* Of the broker one method is asked for: there must not be two. */
 	if (v->credential[0] != '\0' &&
@@ -311,7 +313,7 @@ begin(struct exchange *x, const struct http_request *req)
 		exchange_metadata(x, req);
 		return;
 	}
-	v = exchange_judge_all(x, &x->is_redirect);
+	v = exchange_lfs_find(x, exchange_judge_all(x, &x->is_redirect));
 	exchange_keep_verdict(x, &v);
 	r = check_verdict(x, &v);
 	if (r != REASON_NONE) {
@@ -323,7 +325,8 @@ begin(struct exchange *x, const struct http_request *req)
 	x->has_credential = v.credential[0] != '\0' &&
 	    inject_method_may_carry(req->known_method);
 	rc = exchange_sign_begin(x, req);
-	if (rc == 0 && v.reads_push && !exchange_push_new(x, req))
+	if (rc == 0 && (v.reads_push || v.reads_lfs) &&
+	    !exchange_push_new(x, req, v.reads_lfs))
 		rc = -ENOMEM;
 	if (rc == 0)
 		rc = exchange_write_head(x, req);
@@ -443,7 +446,7 @@ exchange_abort(struct exchange *x, enum reason reason, const char *detail)
 void
 exchange_policy_changed(struct exchange *x)
 {
-	struct verdict v = exchange_judge(x);
+	struct verdict v = exchange_lfs_granted(x, exchange_judge(x));
 	bool is_same = strcmp(v.credential, x->verdict.credential) == 0;
 
 	if (x->hold != NULL) {
@@ -451,7 +454,8 @@ exchange_policy_changed(struct exchange *x)
 		return;
 	}
 	if (v.action == ACTION_ALLOW && is_same &&
-	    (x->push != NULL ? exchange_push_still(x) : !v.reads_push)) {
+	    (x->push != NULL ? exchange_push_still(x)
+			     : !v.reads_push && !v.reads_lfs)) {
 		meter_rejoin(x->gate, &x->meter, &v);
 		return;
 	}

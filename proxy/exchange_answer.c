@@ -137,7 +137,8 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 	if (res->framing == HTTP_FRAMING_TUNNEL &&
 	    !exchange_tunnel_open(x, res))
 		return;
-	if (!exchange_search_begin(x, res))
+	if (!exchange_search_begin(x, res) ||
+	    !exchange_lfs_answer_begin(x, res))
 		return;
 	if (!take_fields(x, res, &h)) {
 		exchange_refuse_leak(x, "in its head");
@@ -180,10 +181,11 @@ exchange_origin_body(struct exchange *x, struct span data)
 	size_t taken;
 
 	exchange_alive(x);
-	if (!exchange_meter_down(x, data.len))
+	if (!exchange_meter_down(x, data.len) || !exchange_lfs_answer(x, data))
 		return 0;
 	meter_count(x->gate, &x->meter, METER_DOWN, data.len);
 	taken = take_body(x, data);
+	exchange_lfs_answered(x, taken);
 	meter_return(x->gate, &x->meter, METER_DOWN, data.len - taken);
 	return taken;
 }
@@ -221,6 +223,8 @@ exchange_origin_end(struct exchange *x)
 		return;
 	}
 	x->is_down_ending = true;
+	if (!exchange_lfs_answer_end(x))
+		return;
 	if (exchange_search_end(x) && exchange_give(x))
 		exchange_finish(x);
 }

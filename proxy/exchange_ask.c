@@ -157,7 +157,7 @@ exchange_ask_policy_changed(struct exchange *x, const struct verdict *v)
 {
 	const bool is_same =
 	    strcmp(v->credential, x->verdict.credential) == 0 &&
-	    v->reads_push == (x->push != NULL);
+	    (v->reads_push || v->reads_lfs) == (x->push != NULL);
 
 	if (v->action == ACTION_DENY || !is_same ||
 	    (v->action == ACTION_ASK && v->by_ceiling &&

@@ -10,6 +10,8 @@
 /* Between name and value, and at the end of a field's line. */
 #define FIELD_EXTRA_BYTES 4
 
+static const char beyond[] = "LFS: more than the object that was announced";
+
 void
 exchange_refuse_budget(struct exchange *x, const struct meter_refusal *why)
 {
@@ -39,6 +41,10 @@ exchange_meter_begin(struct exchange *x, const struct verdict *v)
 	uint64_t head = x->head.len, all = head;
 	struct meter_refusal why;
 
+	if (x->framing == HTTP_FRAMING_LENGTH && x->length > x->up_max) {
+		exchange_refuse_for(x, REASON_LIMIT_UPLOAD, beyond);
+		return false;
+	}
 	if (x->framing == HTTP_FRAMING_LENGTH)
 		all += x->length;
 	x->meter.on_over = on_over;
@@ -52,7 +58,9 @@ exchange_meter_begin(struct exchange *x, const struct verdict *v)
 bool
 exchange_meter_up(struct exchange *x, uint64_t bytes)
 {
-	if (bytes <= meter_left(x->gate, &x->meter, METER_UP))
+	x->is_up_beyond = bytes > x->up_max - x->up;
+	if (!x->is_up_beyond &&
+	    bytes <= meter_left(x->gate, &x->meter, METER_UP))
 		return true;
 	/* Whoever sends is in the middle of something: in the next turn. */
 	x->is_up_spent = true;
@@ -68,6 +76,10 @@ exchange_meter_kick(struct exchange *x)
 
 	if (!x->is_up_spent)
 		return true;
+	if (x->is_up_beyond) {
+		exchange_refuse_for(x, REASON_LIMIT_UPLOAD, beyond);
+		return false;
+	}
 	meter_refusal_of(x->gate, &x->meter, METER_UP, x->up_wanted, &why);
 	exchange_refuse_budget(x, &why);
 	return false;

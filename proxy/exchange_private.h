@@ -12,6 +12,7 @@
 #include "proxy/exchange.h"
 #include "proxy/hold.h"
 #include "proxy/lease.h"
+#include "proxy/lfs_grants.h"
 #include "proxy/meter.h"
 #include "proxy/pool.h"
 #include "proxy/redirect.h"
@@ -99,7 +100,10 @@ struct exchange {
 	struct origin *origin;
 	bool is_waiting;  /* its origin is not connecting yet */
 	bool is_redirect; /* allowed by a grant alone */
-	bool is_told;     /* that its origin speaks HTTP/1.1 */
+	/* allowed by one for an object of LFS, elsewhere or not; or NULL */
+	struct lfs_grant *granted;
+	uint64_t up_max; /* bytes of its body; UINT64_MAX: any */
+	bool is_told;    /* that its origin speaks HTTP/1.1 */
 	TAILQ_ENTRY(exchange) waiting;
 	char address[ADDRESS_TEXT_SIZE];
 
@@ -119,7 +123,8 @@ struct exchange {
 	unsigned int status;
 	uint64_t up, down;
 	struct meter meter;
-	bool is_up_spent; /* a budget does not take up_wanted more */
+	bool is_up_spent;  /* a budget does not take up_wanted more ... */
+	bool is_up_beyond; /* ... or up_max does not */
 	uint64_t up_wanted;
 };
 
@@ -176,7 +181,10 @@ void exchange_ask_policy_changed(struct exchange *x, const struct verdict *v);
 
 /* --- exchange_push.c --- */
 /* Before the head is written. False: memory is short. */
-bool exchange_push_new(struct exchange *x, const struct http_request *req);
+bool exchange_push_new(struct exchange *x, const struct http_request *req,
+    bool is_lfs);
+/* It is a body of LFS, whose answer is read, too. */
+bool exchange_push_is_lfs(const struct exchange *x);
 void exchange_push_free(struct exchange_push *p); /* NULL is fine */
 /* The exchange is over; what it holds is freed later. */
 void exchange_push_close(struct exchange *x);
@@ -197,6 +205,24 @@ void exchange_push_end(struct exchange *x);
 bool exchange_push_still(const struct exchange *x);
 /* What it asks for, in a few words; "" before it was read. */
 const char *exchange_push_text(const struct exchange *x);
+
+/* --- exchange_lfs.c --- */
+/* v, or what lets through an URL that an answer has granted. */
+struct verdict exchange_lfs_find(struct exchange *x, struct verdict v);
+/* The same of one that was let through, under a new policy. */
+struct verdict exchange_lfs_granted(const struct exchange *x, struct verdict v);
+/* Is it the Authorization that came with the grant? */
+bool exchange_lfs_passes(const struct exchange *x, const struct http_field *f);
+/* An object of LFS is elsewhere: grants that, if the rule names it. */
+void exchange_lfs_note_redirect(const struct exchange *x,
+    const struct redirect_target *t);
+/* The answer's head, its bytes, its end. False: it was refused. */
+bool exchange_lfs_answer_begin(struct exchange *x,
+    const struct http_response *res);
+bool exchange_lfs_answer(struct exchange *x, struct span data);
+bool exchange_lfs_answer_end(struct exchange *x);
+/* So many of those bytes went on. */
+void exchange_lfs_answered(struct exchange *x, size_t taken);
 
 /* --- exchange_connect.c --- */
 /* May the request be sent a second time, after this? */

@@ -10,6 +10,7 @@
  * inside the guest's half.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "proxy/push_private.h"
@@ -32,6 +33,7 @@ drop_hold(struct exchange *x)
 {
 	struct exchange_push *p = x->push;
 
+	exchange_lfs_drop(x);
 	buf_done(&p->hold);
 	decode_budget_give(&x->gate->decode, p->held);
 	p->held = 0;
@@ -55,6 +57,7 @@ answer(struct exchange *x)
 	d.file = x->verdict.file;
 	d.line = x->verdict.line;
 	d.detail = p->detail;
+	d.say = p->say != NULL ? p->say : "";
 	d.report = buf_span(&p->report);
 	if (d.report.len > 0)
 		d.status = 200;
@@ -69,7 +72,12 @@ refuse(struct exchange *x, enum reason reason, const char *fault)
 	p->is_refused = true;
 	if (!p->is_out)
 		meter_return(x->gate, &x->meter, METER_UP, p->received);
-	exchange_push_report(x, reason, fault);
+	if (p->is_lfs) {
+		p->reason = reason;
+		(void)snprintf(p->detail, sizeof(p->detail), "%s", fault);
+	} else {
+		exchange_push_report(x, reason, fault);
+	}
 	drop_hold(x);
 	if (x->is_up_whole || p->report.len == 0)
 		answer(x);
@@ -187,6 +195,28 @@ judge(struct exchange *x)
 		look_at_pack(x);
 }
 
+/* A body of LFS is held whole: it is small. */
+static void
+look_at_lfs(struct exchange *x)
+{
+	struct span all = buf_span(&x->push->hold);
+	const char *detail;
+	enum reason r;
+
+	if (all.len > x->gate->limits.lfs_batch_bytes) {
+		refuse(x, REASON_BAD_REQUEST,
+		    "LFS: it is larger than lfs-batch");
+	} else if (!x->is_up_whole) {
+		want_more(x);
+	} else {
+		r = exchange_lfs_judge(x, all, &detail);
+		if (r == REASON_NONE)
+			let_out(x);
+		else
+			refuse(x, r, detail);
+	}
+}
+
 /* A coded push is held whole: it is small, or it would not be coded. */
 static void
 look_at_list(struct exchange *x)
@@ -229,6 +259,8 @@ on_event(evutil_socket_t fd, short what, void *arg)
 		answer(x);
 	else if (p->fault != NULL)
 		refuse(x, REASON_BAD_REQUEST, p->fault);
+	else if (p->is_lfs)
+		look_at_lfs(x);
 	else if (p->look != NULL)
 		look_at_pack(x);
 	else
@@ -313,7 +345,8 @@ send_on(struct exchange *x, struct span data)
 /* --- told by the exchange --- */
 
 bool
-exchange_push_new(struct exchange *x, const struct http_request *req)
+exchange_push_new(struct exchange *x, const struct http_request *req,
+    bool is_lfs)
 {
 	struct exchange_push *p = calloc(1, sizeof(*p));
 	int rc;
@@ -322,13 +355,24 @@ exchange_push_new(struct exchange *x, const struct http_request *req)
 		return false;
 	rc = event_assign(&p->event, x->gate->base, -1, 0, on_event, x);
 	assert(rc == 0);
+	x->push = p;
+	p->is_lfs = is_lfs;
+	if (is_lfs) {
+		p->fault = exchange_lfs_begin(x, req);
+		return true;
+	}
 	p->coding = coding_of(&req->fields);
 	if (p->coding == CODING_GZIP)
 		p->decoder = decoder_new(p->coding, &x->gate->decode);
 	if (p->coding != CODING_NONE && p->decoder == NULL)
 		p->fault = "a push in a coding that is not read";
-	x->push = p;
 	return true;
+}
+
+bool
+exchange_push_is_lfs(const struct exchange *x)
+{
+	return x->push != NULL && x->push->is_lfs;
 }
 
 bool

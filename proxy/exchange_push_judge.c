@@ -129,6 +129,8 @@ exchange_push_still(const struct exchange *x)
 	struct git_push_command c;
 	size_t at = 0;
 
+	if (p->is_lfs)
+		return exchange_lfs_still(x);
 	while (
 	    p->is_out && git_push_next(&p->list, buf_span(&p->hold), &at, &c)) {
 		if (ask(x, &c, operation_of(&c)).action != ACTION_ALLOW ||

@@ -212,6 +212,10 @@ exchange_note_redirect(const struct exchange *x,
 	    http_field_find(&res->fields, "location", 1) != NULL ||
 	    !redirect_read(f->value, &t))
 		return;
+	if (x->granted != NULL) {
+		exchange_lfs_note_redirect(x, &t);
+		return;
+	}
 	seconds = policy_redirect_s(&x->gate->pair, &req, t.authority.host);
 	if (seconds > 0)
 		redirect_grant(x->gate, &t, seconds);
@@ -275,13 +279,22 @@ keeps_range(const struct exchange *x)
 	    strcmp(x->resign->guest.scope.service, "s3") == 0;
 }
 
+/* Its answer is read here, and so must not be in a coding. */
+static bool
+is_looked_into(const struct exchange *x)
+{
+	return x->has_credential || exchange_push_is_lfs(x);
+}
+
 static bool
 goes_on(const struct exchange *x, const struct http_request *req,
-    struct span name, bool strips)
+    const struct http_field *f, bool strips)
 {
+	struct span name = f->name;
+
 	if (!http_is_forwarded(&req->fields, name))
 		return false;
-	if (strips && inject_is_stripped(name))
+	if (strips && inject_is_stripped(name) && !exchange_lfs_passes(x, f))
 		return false;
 	if (exchange_push_is_coded(x) && span_is_case(name, "content-encoding"))
 		return false;
@@ -289,7 +302,7 @@ goes_on(const struct exchange *x, const struct http_request *req,
 		return false;
 	if (is_range(name) && keeps_range(x))
 		return true;
-	return !(x->has_credential && is_for_the_scan(name));
+	return !(is_looked_into(x) && is_for_the_scan(name));
 }
 
 static size_t
@@ -340,10 +353,10 @@ exchange_write_head(struct exchange *x, const struct http_request *req)
 	for (size_t i = 0; i < req->fields.count; i++) {
 		const struct http_field *f = &req->fields.at[i];
 
-		if (goes_on(x, req, f->name, strips))
+		if (goes_on(x, req, f, strips))
 			http_write_field(&w, f->name, f->value);
 	}
-	if (x->has_credential)
+	if (is_looked_into(x))
 		http_write_text(&w, "Accept-Encoding", "identity");
 	rc = buf_write_end(&x->head, &w);
 	return rc == 0 ? keep_authorization(x, req) : rc;

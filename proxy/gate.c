@@ -19,6 +19,7 @@
 #include "proxy/gate_run.h"
 #include "proxy/hold.h"
 #include "proxy/lease.h"
+#include "proxy/lfs_grants.h"
 #include "proxy/listen.h"
 #include "proxy/meter.h"
 #include "proxy/pool.h"
@@ -85,6 +86,7 @@ gate_run_done(struct gate_run *r)
 	relays_free(g);
 	meters_free(g);
 	redirects_free(g);
+	lfs_grants_free(g);
 	holds_free(g);
 	pool_free(g);
 	tls_state_free(g);

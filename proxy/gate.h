@@ -30,6 +30,7 @@ struct synth;      /* proxy/synth.h: synthetic addresses */
 struct dns;        /* proxy/dns.h: answers to questions */
 struct relays;     /* proxy/relay.h: pipes, and who has been idle how long */
 struct conns;      /* proxy/conn.h: the list of all connections */
+struct lfs_grants; /* proxy/lfs_grants.h: the same of LFS; or NULL */
 struct redirects;  /* proxy/redirect.h: URLs that answers pointed to */
 struct holds;      /* proxy/hold.h: requests that wait for an answer */
 struct meters;     /* proxy/meter.h: budgets and their counts */
@@ -76,6 +77,7 @@ struct gate {
 	struct relays *relays;
 	struct meters *meters;
 	struct redirects *redirects;
+	struct lfs_grants *lfs_grants;
 	struct holds *holds;
 	struct chan *supervisor; /* NULL while there is none; borrowed */
 

@@ -52,6 +52,7 @@ tapward_library(tapward_inspect
 		exchange_metadata.c
 		exchange_meter.c
 		exchange_lease.c
+		exchange_lfs.c
 		exchange_push.c
 		exchange_push_judge.c
 		exchange_query.c

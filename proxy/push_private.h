@@ -9,6 +9,7 @@
 #include "proxy/pack_look.h"
 #include "proxy/push_report.h"
 #include "wire/git_push.h"
+#include "wire/lfs.h"
 
 #define PUSH_TEXT_SIZE 192
 
@@ -40,7 +41,17 @@ struct exchange_push {
 	uint64_t dropped;
 	enum reason reason;
 	char detail[PUSH_TEXT_SIZE];
+	const char *say; /* of the rule that refused, in that turn; or NULL */
 	struct buf report;
+	/* It is no push, but a body of LFS (exchange_lfs.c). */
+	bool is_lfs;
+	enum git_service service;
+	enum git_operation operation; /* none: it writes nothing */
+	char ref[GIT_REF_MAX_BYTES + 1];
+	struct lfs *document; /* that is being read; or NULL */
+	bool reads_answer;
+	uint64_t answered; /* bytes of the answer that were read */
+	size_t ahead;      /* of those, what the guest's half did not take */
 };
 
 /* --- exchange_push_judge.c --- */
@@ -62,5 +73,20 @@ bool exchange_push_shows(struct exchange *x);
  */
 void exchange_push_report(struct exchange *x, enum reason reason,
     const char *fault);
+
+/* --- exchange_lfs.c --- */
+/* NULL, or why it is not read at all. */
+const char *exchange_lfs_begin(struct exchange *x,
+    const struct http_request *req);
+/*
+ * The whole body under the policy that is in force. REASON_NONE, or why it is
+ * refused; x->verdict becomes what refuses it. Takes p->text from it.
+ */
+enum reason exchange_lfs_judge(struct exchange *x, struct span all,
+    const char **ret_detail);
+/* A new policy: may what was let through go on? */
+bool exchange_lfs_still(const struct exchange *x);
+/* What is held of a document. */
+void exchange_lfs_drop(struct exchange *x);
 
 #endif

@@ -12,7 +12,9 @@
 #include "wire/path.h"
 
 #define PORT_HTTPS 443
-#define DIGEST_BYTES 32
+#define DIGEST_BYTES REDIRECT_DIGEST_BYTES
+/* Of a grant that is for reading, whoever follows. */
+#define WHAT_REDIRECT ""
 
 struct grant {
 	uint8_t digest[DIGEST_BYTES]; /* of host, path and query */
@@ -50,16 +52,33 @@ take_until(struct span *s, char a, char b)
 	return head;
 }
 
+uint16_t
+redirect_port(const struct redirect_target *t)
+{
+	return t->authority.has_port ? t->authority.port : PORT_HTTPS;
+}
+
 bool
 redirect_read(struct span location, struct redirect_target *ret)
 {
-	struct redirect_target t = { .has_query = false };
-	struct span left = location, authority;
+	struct redirect_target t;
 
-	if (location.len == 0 || location.len > REDIRECT_LOCATION_MAX)
+	if (!redirect_read_url(location, &t) || redirect_port(&t) != PORT_HTTPS)
 		return false;
-	for (size_t i = 0; i < location.len; i++) {
-		uint8_t c = location.ptr[i];
+	*ret = t;
+	return true;
+}
+
+bool
+redirect_read_url(struct span url, struct redirect_target *ret)
+{
+	struct redirect_target t = { .has_query = false };
+	struct span left = url, authority;
+
+	if (url.len == 0 || url.len > REDIRECT_LOCATION_MAX)
+		return false;
+	for (size_t i = 0; i < url.len; i++) {
+		uint8_t c = url.ptr[i];
 
 		if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\' || c == '"')
 			return false;
@@ -67,8 +86,7 @@ redirect_read(struct span location, struct redirect_target *ret)
 	if (!take_text(&left, "https://"))
 		return false;
 	authority = take_until(&left, '/', '?');
-	if (authority_parse(authority, &t.authority) != AUTHORITY_OK ||
-	    (t.authority.has_port && t.authority.port != PORT_HTTPS))
+	if (authority_parse(authority, &t.authority) != AUTHORITY_OK)
 		return false;
 	t.path = take_until(&left, '?', '?');
 	/* A client would write the '/' itself, or not: it is not one URL. */
@@ -81,21 +99,22 @@ redirect_read(struct span location, struct redirect_target *ret)
 	return true;
 }
 
-/* The parts hold no NUL, so one between them keeps them apart. */
-static bool
-digest_of(const char *host, struct span path, struct span query, bool has_query,
-    uint8_t ret[DIGEST_BYTES])
+/* The texts hold no NUL, so one between them keeps them apart. */
+bool
+redirect_digest(const struct redirect_url *url, uint8_t ret[DIGEST_BYTES])
 {
 	EVP_MD_CTX *md = EVP_MD_CTX_new();
-	const char mark = has_query ? '?' : '-';
+	const uint8_t marks[] = { (uint8_t)(url->port >> 8),
+		(uint8_t)(url->port & 0xff), url->has_query ? '?' : '-' };
 	unsigned int len = 0;
 	bool is_ok = md != NULL &&
 	    EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
-	    EVP_DigestUpdate(md, host, strlen(host) + 1) == 1 &&
-	    EVP_DigestUpdate(md, path.ptr, path.len) == 1 &&
+	    EVP_DigestUpdate(md, url->what, strlen(url->what) + 1) == 1 &&
+	    EVP_DigestUpdate(md, url->host, strlen(url->host) + 1) == 1 &&
+	    EVP_DigestUpdate(md, url->path.ptr, url->path.len) == 1 &&
 	    EVP_DigestUpdate(md, "", 1) == 1 &&
-	    EVP_DigestUpdate(md, &mark, 1) == 1 &&
-	    EVP_DigestUpdate(md, query.ptr, query.len) == 1 &&
+	    EVP_DigestUpdate(md, marks, sizeof(marks)) == 1 &&
+	    EVP_DigestUpdate(md, url->query.ptr, url->query.len) == 1 &&
 	    EVP_DigestFinal_ex(md, ret, &len) == 1 && len == DIGEST_BYTES;
 
 	EVP_MD_CTX_free(md);
@@ -135,12 +154,12 @@ void
 redirect_grant(struct gate *g, const struct redirect_target *t,
     uint32_t seconds)
 {
+	const struct redirect_url url = { WHAT_REDIRECT, t->authority.host,
+		PORT_HTTPS, t->path, t->query, t->has_query };
 	uint8_t digest[DIGEST_BYTES];
 	struct grant *at;
 
-	if (g->redirects == NULL ||
-	    !digest_of(t->authority.host, t->path, t->query, t->has_query,
-		digest))
+	if (g->redirects == NULL || !redirect_digest(&url, digest))
 		return;
 	at = place_for(g, digest);
 	memcpy(at->digest, digest, DIGEST_BYTES);
@@ -152,10 +171,11 @@ bool
 redirect_is_granted(const struct gate *g, const char *host, struct span path,
     struct span query, bool has_query)
 {
+	const struct redirect_url url = { WHAT_REDIRECT, host, PORT_HTTPS, path,
+		query, has_query };
 	uint8_t digest[DIGEST_BYTES];
 
-	if (g->redirects == NULL ||
-	    !digest_of(host, path, query, has_query, digest))
+	if (g->redirects == NULL || !redirect_digest(&url, digest))
 		return false;
 	for (size_t i = 0; i < REDIRECT_GRANTS; i++) {
 		const struct grant *at = &g->redirects->grants[i];

@@ -29,11 +29,30 @@ struct redirect_target {
 };
 
 /*
- * Reads a Location: https, a host name, port 443, a path that is read in one
- * way, printable ASCII; no user, no fragment, nothing relative. False for
- * everything else, which grants nothing. Borrows.
+ * Reads a URL: https, a host name, a path that is read in one way, printable
+ * ASCII; no user, no fragment, nothing relative. False for everything else.
+ * Borrows.
+ */
+bool redirect_read_url(struct span url, struct redirect_target *ret);
+uint16_t redirect_port(const struct redirect_target *t);
+/*
+ * Reads a Location: the same, on port 443. False for everything else, which
+ * grants nothing. Borrows.
  */
 bool redirect_read(struct span location, struct redirect_target *ret);
+
+/* What a grant is known by: who asks and how (what), and the URL. */
+#define REDIRECT_DIGEST_BYTES 32
+struct redirect_url {
+	const char *what;
+	const char *host;
+	uint16_t port;
+	struct span path, query;
+	bool has_query;
+};
+/* False: memory is short. */
+bool redirect_digest(const struct redirect_url *url,
+    uint8_t ret[REDIRECT_DIGEST_BYTES]);
 
 /* 0 or -ENOMEM. */
 int redirects_new(struct gate *g);

@@ -7,6 +7,8 @@
 
 /* Of an object of LFS: SHA-256 in hexadecimal. */
 #define OID_LEN 64
+/* Of a lock, its slash too. */
+#define LOCK_ID_MAX 129
 
 static bool
 ends_with(struct span s, struct span end)
@@ -83,6 +85,43 @@ cut_object(struct span *path)
 	return false;
 }
 
+/* Letters, digits and '-': of GitHub, GitLab, Gitea, numbers and UUIDs too. */
+static bool
+is_lock_id(struct span segment)
+{
+	for (size_t i = 1; i < segment.len; i++) {
+		if (!ascii_is_alnum(segment.ptr[i]) && segment.ptr[i] != '-')
+			return false;
+	}
+	return segment.len > 1 && segment.len <= LOCK_ID_MAX;
+}
+
+static bool
+cut_unlock(struct span *path)
+{
+	static const struct span unlock = SPAN("/unlock"),
+				 locks = SPAN("/info/lfs/locks");
+	struct span rest = *path, id;
+
+	if (!cut_end(&rest, unlock))
+		return false;
+	id = last_segment(rest);
+	if (!is_lock_id(id))
+		return false;
+	rest.len -= id.len;
+	if (!cut_end(&rest, locks))
+		return false;
+	*path = rest;
+	return true;
+}
+
+bool
+git_service_is_read(enum git_service s)
+{
+	return s == GIT_SERVICE_LFS || s == GIT_SERVICE_LOCKS ||
+	    s == GIT_SERVICE_OTHERS || s == GIT_SERVICE_UNLOCK;
+}
+
 enum git_service
 git_service_of(struct span path, struct span *ret_repo)
 {
@@ -94,7 +133,8 @@ git_service_of(struct span path, struct span *ret_repo)
 		{ SPAN("/git-upload-pack"), GIT_SERVICE_FETCH },
 		{ SPAN("/git-receive-pack"), GIT_SERVICE_PUSH },
 		{ SPAN("/info/lfs/objects/batch"), GIT_SERVICE_LFS },
-		{ SPAN("/info/lfs/locks/verify"), GIT_SERVICE_LOCKS },
+		{ SPAN("/info/lfs/locks"), GIT_SERVICE_LOCKS },
+		{ SPAN("/info/lfs/locks/verify"), GIT_SERVICE_OTHERS },
 		{ SPAN("/info/lfs/verify"), GIT_SERVICE_VERIFY },
 	};
 	static const struct span suffix = SPAN(".git");
@@ -108,6 +148,8 @@ git_service_of(struct span path, struct span *ret_repo)
 	}
 	if (found == GIT_SERVICE_NONE && cut_object(&path))
 		found = GIT_SERVICE_OBJECT;
+	else if (found == GIT_SERVICE_NONE && cut_unlock(&path))
+		found = GIT_SERVICE_UNLOCK;
 	*ret_repo = path;
 	/* A folder that is named ".git" is a repository's own. */
 	if (cut_end(&path, suffix) && path.len > 0 &&

@@ -17,7 +17,9 @@ enum git_service {
 	GIT_SERVICE_FETCH,  /* /git-upload-pack */
 	GIT_SERVICE_PUSH,   /* /git-receive-pack */
 	GIT_SERVICE_LFS,    /* /info/lfs/objects/batch */
-	GIT_SERVICE_LOCKS,  /* /info/lfs/locks/verify */
+	GIT_SERVICE_LOCKS,  /* /info/lfs/locks */
+	GIT_SERVICE_OTHERS, /* /info/lfs/locks/verify: locks, whose they are */
+	GIT_SERVICE_UNLOCK, /* /info/lfs/locks/ID/unlock */
 	GIT_SERVICE_VERIFY, /* /info/lfs/verify */
 	GIT_SERVICE_OBJECT, /* .../objects/OID, of LFS, at the same host */
 	GIT_SERVICES
@@ -28,6 +30,9 @@ enum git_service {
  * ".git". path is canonical (wire/path.h).
  */
 enum git_service git_service_of(struct span path, struct span *ret_repo);
+
+/* One of LFS with a document that is read (wire/lfs.h): it may write. */
+bool git_service_is_read(enum git_service s);
 
 /*
  * May whoever gets this request take it for a push, however it reads it? Any

@@ -93,16 +93,27 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Backend(socketserver.ThreadingUnixStreamServer):
+    """Behind nginx, at folder/NAME.sock."""
+
     daemon_threads = True
 
+    def __init__(self, folder, name, handler):
+        super().__init__(f"{folder}/{name}.sock", handler)
+
+
+class GitBackend(Backend):
     def __init__(self, folder, allows):
         self.root, self.allows = f"{folder}/repos", allows
-        super().__init__(f"{folder}/git.sock", Handler)
+        super().__init__(folder, "git", Handler)
 
 
 def start_backend(w, allows=lambda authorization: True):
     """What LOCATION passes to, for those whom allows takes."""
-    backend = Backend(w.folder, allows)
+    run_backend(w, GitBackend(w.folder, allows))
+
+
+def run_backend(w, backend):
+    """Serves until the world ends."""
     thread = threading.Thread(target=backend.serve_forever, daemon=True)
     thread.start()
 

@@ -92,6 +92,36 @@ ask_push(const struct policy_pair *pair)
 	}
 }
 
+/* What an answer grants, whoever holds it is let through. */
+static void
+ask_lfs(const struct policy_pair *pair)
+{
+	static const char *const targets[] = { "a.example.org", "b.example.org",
+		"x.a.example.org" };
+	struct policy_request req = { .host = "a.example.org",
+		.port = 443,
+		.method = span_of("POST"),
+		.path = span_of("/acme/tool/info/lfs/objects/batch") };
+	struct policy_lfs lfs;
+
+	for (size_t i = 0; i < 6; i++) {
+		struct policy_request get = { .host = targets[i / 2],
+			.port = 443,
+			.method = span_of("GET"),
+			.path = span_of("/x") };
+		struct verdict v;
+
+		v = policy_judge_object(pair, &get);
+		check_verdict(&v);
+		if (!policy_lfs_grants(pair, &req, get.host, 443, i % 2 == 0,
+			&lfs))
+			continue;
+		must(strlen(lfs.rules[VERDICT_POLICY]) < RULE_NAME_SIZE);
+		v = policy_judge_lfs(pair, &get, &lfs);
+		check_verdict(&v);
+	}
+}
+
 static void
 ask_lists(const struct policy_pair *pair)
 {
@@ -137,6 +167,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pair.ceiling = p;
 		ask(&pair);
 		ask_push(&pair);
+		ask_lfs(&pair);
 		ask_lists(&pair);
 		policy_unref(p);
 	}

@@ -126,6 +126,22 @@ a_change_is_said_in_words(void **state)
 		{ "deleting", W "push = refs/heads/*\n",
 		    W "push = refs/heads/*\ndelete = yes\n", 1, 0,
 		    ", deleting too" },
+		{ "LFS", W, W "lfs = yes\n", 1, 0,
+		    "opens  fetches of git.example.org/acme/w, with LFS  "
+		    "[git w] new.ini:3\n" },
+		{ "... of pushes, too", W "push = refs/heads/*\n",
+		    W "push = refs/heads/*\nlfs = yes\n", 2, 0,
+		    "opens  pushes to refs/heads/* of git.example.org/acme/w, "
+		    "with LFS" },
+		{ "where its objects are", W "lfs = yes\n",
+		    W "lfs = yes\nlfs-host = *.example.net, b.example.com\n", 1,
+		    0,
+		    ", with LFS, at *.example.net and b.example.com  [git w]" },
+		{ "fewer places of them",
+		    W "lfs = yes\nlfs-host = *.example.net\n",
+		    W "lfs = yes\nlfs-host = x.example.net\n", 0, 1,
+		    "closes fetches of git.example.org/acme/w, with LFS, at "
+		    "*.example.net" },
 		{ "a smaller push", W "push = refs/heads/*\n",
 		    W "push = refs/heads/*\nmax-push = 1MB\n", 0, 1,
 		    "closes pushes to refs/heads/*" },
@@ -240,7 +256,8 @@ random_rule(uint64_t *seed, unsigned int i, char *buf, size_t size)
 	static const char *const repos[] = { "a.x.org/a/b", "b.x.org/**",
 		"a.x.org/a/*", "c.b.x.org:8443/a/b" };
 	static const char *const refs[] = { "", "push = refs/heads/*\n",
-		"push = refs/heads/x\ndelete = yes\n" };
+		"push = refs/heads/x\ndelete = yes\n", "lfs = yes\n",
+		"push = refs/heads/*\nlfs = yes\n" };
 
 	if (next_random(seed) % 5 == 0)
 		return (size_t)snprintf(buf, size, "[git r%u]\nrepo = %s\n%s",
@@ -299,7 +316,8 @@ random_question(uint64_t *seed, const struct policy *p, bool is_push)
 	static const char *const methods[] = { "GET", "POST", "PUT" };
 	static const char *const paths[] = { "/a/b", "/a/x", "/c", "/a/b/c",
 		"/d", "/a%2fb", "/a/../c", "/a/b/git-receive-pack",
-		"/a/b/git-upload-pack" };
+		"/a/b/git-upload-pack", "/a/b/info/lfs/objects/batch",
+		"/a/b/info/lfs/locks" };
 	static const char *const queries[] = { "q=a", "q=b", "z" };
 	static const char *const refs[] = { "refs/heads/x", "refs/heads/y",
 		"refs/tags/v" };

@@ -157,6 +157,10 @@ json_carries_the_line_in_each_field_that_clients_print(void **state)
 	    line, line, line, line, line);
 	assert_string_equal(a.body, want);
 	assert_string_equal(a.content_type, "application/json");
+	d.form = DENY_FORM_LFS;
+	deny_answer(&d, &a);
+	assert_string_equal(a.body, want);
+	assert_string_equal(a.content_type, "application/vnd.git-lfs+json");
 }
 
 #define PIP_ACCEPT "application/vnd.pypi.simple.v1+json, text/html; q=0.01"
@@ -184,6 +188,12 @@ static const struct {
 	    DENY_FORM_PING },
 	{ "skopeo/1.9.3", NULL, "/v2/x/blobs/uploads/", DENY_FORM_JSON },
 	{ "docker/20.10", NULL, "/v2/", DENY_FORM_TEXT },
+	/* a question of git-lfs, and an object */
+	{ NULL, "application/vnd.git-lfs+json; charset=utf-8", "/",
+	    DENY_FORM_LFS },
+	{ "git-lfs/3.3.0 (GitHub; linux amd64; go 1.19)", NULL, "/",
+	    DENY_FORM_LFS },
+	{ "git/2.39 git-lfs/3", NULL, "/", DENY_FORM_TEXT },
 };
 
 static void

@@ -303,7 +303,8 @@ send_start(struct stage *s)
 		.generation = 7,
 		.limits = { 64, 65536, 10000, 60000, 60000, 5000, 5000, 50, 64,
 		    100, 64, 100, 65536, 1 << 20, 64, 1 << 20, 1100, 1 << 20,
-		    65536, 1 << 20, 1 << 20, 4, 65536, 5000 } };
+		    65536, 1 << 20, 1 << 20, 65536, 100, 3600, 4, 65536,
+		    5000 } };
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr w = wr_init(buf, sizeof(buf));
 	int dialler[2], broker[2], recorder[2], fds[GATE_START_CEILING];

@@ -48,7 +48,7 @@ reads_back_a_gates_start(void **state)
 		.generation = UINT64_MAX,
 		.has_ceiling = true,
 		.limits = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-		    16, 17, 18, 19, 20, 21, 22, 23, 24 } };
+		    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27 } };
 	struct message_gate_start out;
 	struct wr w = wr_init(buf, sizeof(buf));
 	struct rd r;
