@@ -4,6 +4,15 @@ tapward_library(tapward_roots
 	SOURCES roots.c roots_store.c
 	LINK tapward_conf tapward_base PkgConfig::CRYPTO)
 
+# Streams of bytes, by TLS or not; what asks resolvers has them, too.
+tapward_library(tapward_stream
+	SOURCES
+		buf.c
+		stream.c
+		stream_bio.c
+		tls_context.c
+	LINK tapward_base PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO)
+
 # For the core, which hears of them, and the exchange, which asks.
 tapward_library(tapward_grants
 	SOURCES grants.c
@@ -17,13 +26,12 @@ tapward_library(tapward_inject
 # The search of what comes back; the fuzzer drives it alone.
 tapward_library(tapward_sieve
 	SOURCES
-		buf.c
 		decode.c
 		decode_brotli.c
 		decode_zlib.c
 		decode_zstd.c
 		sieve.c
-	LINK tapward_inject tapward_wire tapward_base PkgConfig::ZLIB
+	LINK tapward_stream tapward_inject tapward_wire tapward_base PkgConfig::ZLIB
 		PkgConfig::BROTLI PkgConfig::ZSTD)
 
 # What SDKs of clouds find in a guest; the fuzzer drives it alone.
@@ -86,10 +94,7 @@ tapward_library(tapward_inspect
 		resign.c
 		resign_mint.c
 		push_report.c
-		stream.c
-		stream_bio.c
 		tls_ca.c
-		tls_context.c
 		tls_guest.c
 		tls_leaf.c
 		tls_origin.c
@@ -98,6 +103,7 @@ tapward_library(tapward_inspect
 		tapward_meter tapward_redirect
 		tapward_sieve
 		tapward_sigv4
+		tapward_stream
 		tapward_roots tapward_x509 tapward_conf tapward_wire tapward_base
 		PkgConfig::EVENT PkgConfig::SSL PkgConfig::CRYPTO
 		PkgConfig::NGHTTP2 PkgConfig::ZLIB)
@@ -106,6 +112,10 @@ tapward_program(tapward-ca
 	DESTINATION ${TAPWARD_LIBEXECDIR}
 	SOURCES ca_main.c
 	LINK tapward_ca_make tapward_base PkgConfig::CRYPTO)
+
+tapward_library(tapward_fix_cert
+	SOURCES ${PROJECT_SOURCE_DIR}/tests/unit/fix_cert.c
+	LINK tapward_ca_make tapward_x509 PkgConfig::CRYPTO PkgConfig::CMOCKA)
 
 # The inspected path in which the test plays everybody else.
 tapward_library(tapward_inspect_fixture
@@ -117,7 +127,7 @@ tapward_library(tapward_inspect_fixture
 		${PROJECT_SOURCE_DIR}/tests/unit/inspect_ports.c
 		${PROJECT_SOURCE_DIR}/tests/unit/side_peer.c
 	LINK tapward_inspect tapward_ca_make tapward_compile_lib
-		PkgConfig::CMOCKA)
+		tapward_fix_cert PkgConfig::CMOCKA)
 
 # The search, without connections.
 tapward_library(tapward_say

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "proxy/exchange.h"
 #include "proxy/h2_origin.h"
+#include "proxy/tls_context.h"
 
 /* Longest an idle connection is kept, whatever the limits say. */
 #define IDLE_MAX_MS 60000
@@ -245,7 +246,7 @@ handshake(struct origin *o)
 	case STREAM_END:
 	case STREAM_CUT:
 	case STREAM_FAILED:
-		tls_origin_failure(o->stream.ssl, text, sizeof(text));
+		tls_context_failure(o->stream.ssl, text, sizeof(text));
 		fail(o, REASON_ORIGIN_TLS, text);
 		return;
 	}

@@ -87,11 +87,6 @@ enum tls_http tls_origin_http(const SSL *ssl);
  */
 void tls_origin_move(SSL *ssl, struct tls_origin *keep,
     const struct tls_origin *from, const char *host);
-/*
- * Why a handshake with an origin failed, in words of ours and OpenSSL's only:
- * nothing that the origin sent. ret holds size bytes. Empties the queue.
- */
-void tls_origin_failure(const SSL *ssl, char *ret, size_t size);
 /* To be called before SSL_free(), so that its session can be resumed. */
 void tls_origin_done(SSL *ssl);
 

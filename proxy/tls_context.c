@@ -3,9 +3,13 @@
  * hash or key that is weaker than 112 bits (RFC 9325). How OpenSSL was built
  * or is configured changes nothing of it.
  */
-#include "proxy/tls_private.h"
+#include "proxy/tls_context.h"
 
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 /* CCM with eight bytes of tag is AEAD, and too short. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -45,4 +49,31 @@ tls_context_new(const SSL_METHOD *method)
 	ERR_clear_error();
 	SSL_CTX_free(c);
 	return NULL;
+}
+
+bool
+tls_context_expect(SSL *ssl, const char *host)
+{
+	X509_VERIFY_PARAM *p = SSL_get0_param(ssl);
+
+	/* Only a SAN, whole labels: as the rules of a policy read names. */
+	X509_VERIFY_PARAM_set_hostflags(p,
+	    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+		X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	return X509_VERIFY_PARAM_set1_host(p, host, strlen(host)) == 1 &&
+	    SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+		TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)host) == 1;
+}
+
+void
+tls_context_failure(const SSL *ssl, char *ret, size_t size)
+{
+	long verified = SSL_get_verify_result(ssl);
+	unsigned long e = ERR_peek_error();
+	const char *text = e == 0 ? NULL : ERR_reason_error_string(e);
+
+	if (verified != X509_V_OK)
+		text = X509_verify_cert_error_string(verified);
+	(void)snprintf(ret, size, "%s", text == NULL ? "closed" : text);
+	ERR_clear_error();
 }

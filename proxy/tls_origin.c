@@ -6,8 +6,6 @@
 #include "proxy/tls_private.h"
 
 #include <openssl/err.h>
-#include <openssl/x509v3.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,20 +200,6 @@ offer_session(SSL *ssl, const struct tls_origin *keep)
 }
 
 static bool
-set_name(SSL *ssl, const char *host)
-{
-	X509_VERIFY_PARAM *p = SSL_get0_param(ssl);
-
-	/* Only a SAN, whole labels: as the rules of a policy read names. */
-	X509_VERIFY_PARAM_set_hostflags(p,
-	    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
-		X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-	return X509_VERIFY_PARAM_set1_host(p, host, strlen(host)) == 1 &&
-	    SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
-		TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)host) == 1;
-}
-
-static bool
 offer_http1(SSL *ssl)
 {
 	static const uint8_t alpn[] = "\x08http/1.1";
@@ -237,7 +221,7 @@ tls_origin_new(struct gate *g, const char *host, uint16_t port, bool may_h2,
 	if (ssl == NULL)
 		return NULL;
 	SSL_set_app_data(ssl, keep);
-	if (!set_name(ssl, host) || !set_roots(ssl, g->tls, host) ||
+	if (!tls_context_expect(ssl, host) || !set_roots(ssl, g->tls, host) ||
 	    (!may_h2 && !offer_http1(ssl))) {
 		ERR_clear_error();
 		SSL_free(ssl);
@@ -264,19 +248,6 @@ tls_origin_move(SSL *ssl, struct tls_origin *keep,
 	*keep = *from;
 	keep->host = host;
 	SSL_set_app_data(ssl, keep);
-}
-
-void
-tls_origin_failure(const SSL *ssl, char *ret, size_t size)
-{
-	long verified = SSL_get_verify_result(ssl);
-	unsigned long e = ERR_peek_error();
-	const char *text = e == 0 ? NULL : ERR_reason_error_string(e);
-
-	if (verified != X509_V_OK)
-		text = X509_verify_cert_error_string(verified);
-	(void)snprintf(ret, size, "%s", text == NULL ? "closed" : text);
-	ERR_clear_error();
 }
 
 void

@@ -10,6 +10,7 @@
 
 #include "proxy/roots.h"
 #include "proxy/tls.h"
+#include "proxy/tls_context.h"
 
 struct leaf_cache;
 struct origin_sessions;
@@ -43,8 +44,6 @@ EVP_PKEY *leaf_cache_key(struct leaf_cache *l);
 int leaf_cache_get(struct leaf_cache *l, const char *host, X509 **ret);
 uint32_t leaf_cache_count(const struct leaf_cache *l);
 
-/* tls_context.c: with what both sides have in common. NULL when it fails. */
-SSL_CTX *tls_context_new(const SSL_METHOD *method);
 /* tls_guest.c, tls_origin.c: their contexts. NULL when they fail. */
 SSL_CTX *tls_guest_context(struct tls_state *t);
 SSL_CTX *tls_origin_context(struct tls_state *t);

@@ -162,56 +162,6 @@ fix_ask(struct fix *f, const char *request)
 
 /* --- certificates --- */
 
-static void
-parse_ca(const struct ca_made *ca, EVP_PKEY **ret_key, X509 **ret_cert)
-{
-	BIO *bio = BIO_new_mem_buf(ca->both.ptr, (int)ca->both.len);
-
-	*ret_key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
-	*ret_cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
-	assert_non_null(*ret_key);
-	assert_non_null(*ret_cert);
-	BIO_free(bio);
-}
-
-X509 *
-fix_make_cert(const struct ca_made *ca, const char *host, enum fix_cert kind,
-    EVP_PKEY **ret_key)
-{
-	int64_t now = (int64_t)time(NULL);
-	int64_t end = kind == FIX_CERT_EXPIRED ? now - 3600 : now + 3600;
-	EVP_PKEY *ca_key, *key = x509_make_key();
-	X509 *issuer, *x = X509_new();
-	const char *san = kind == FIX_CERT_OTHER_NAME ? "other.example.org"
-	    : kind == FIX_CERT_PARTIAL                ? "ap*.example.org"
-						      : host;
-
-	parse_ca(ca, &ca_key, &issuer);
-	assert_true(x509_make_serial(x));
-	assert_int_equal(X509_set_version(x, X509_VERSION_3), 1);
-	assert_true(x509_make_validity(x, now - 7200, end));
-	assert_true(x509_make_name(X509_get_subject_name(x),
-	    kind == FIX_CERT_COMMON_NAME ? host : "origin"));
-	assert_int_equal(X509_set_pubkey(x, key), 1);
-	if (kind != FIX_CERT_COMMON_NAME)
-		assert_true(x509_add_dns_name(x, san));
-	if (kind == FIX_CERT_SELF_SIGNED) {
-		assert_int_equal(X509_set_issuer_name(x,
-				     X509_get_subject_name(x)),
-		    1);
-		assert_true(X509_sign(x, key, EVP_sha256()) > 0);
-	} else {
-		assert_int_equal(X509_set_issuer_name(x,
-				     X509_get_subject_name(issuer)),
-		    1);
-		assert_true(X509_sign(x, ca_key, EVP_sha256()) > 0);
-	}
-	EVP_PKEY_free(ca_key);
-	X509_free(issuer);
-	*ret_key = key;
-	return x;
-}
-
 /* The origin's certificate, by the name that the guest of us asked for. */
 static int
 on_origin_name(SSL *ssl, int *alert, void *arg)
@@ -277,7 +227,7 @@ make_contexts(struct fix *f)
 	(void)SSL_CTX_set_mode(f->guest_tls,
 	    SSL_MODE_ENABLE_PARTIAL_WRITE |
 		SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	parse_ca(&f->ca, &key, &ca);
+	fix_read_ca(&f->ca, &key, &ca);
 	assert_int_equal(X509_STORE_add_cert(SSL_CTX_get_cert_store(
 						 f->guest_tls),
 			     ca),

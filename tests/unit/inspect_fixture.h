@@ -16,10 +16,10 @@
 
 #include "base/message_audit.h"
 #include "base/message_lease.h"
-#include "proxy/ca_make.h"
 #include "proxy/conn.h"
 #include "proxy/gate.h"
 #include "proxy/grants.h"
+#include "tests/unit/fix_cert.h"
 
 #define FIX_ORIGINS_MAX 64
 #define FIX_RECORDS_MAX 1024
@@ -49,16 +49,6 @@ struct fix_record {
 };
 
 /* How the certificate of an origin is. */
-enum fix_cert {
-	FIX_CERT_GOOD,
-	FIX_CERT_OTHER_NAME,
-	FIX_CERT_EXPIRED,
-	FIX_CERT_SELF_SIGNED,
-	FIX_CERT_COMMON_NAME, /* no SAN */
-	FIX_CERT_PARTIAL,     /* "f*.example.org" */
-	FIX_CERT_COUNT
-};
-
 struct fix {
 	struct gate gate;
 	int counts; /* of its budgets */
@@ -190,9 +180,5 @@ struct peer *fix_ask(struct fix *f, const char *request);
 void fix_forget_origins(struct fix *f);
 /* The last record; fails without one. */
 const struct fix_record *fix_last(const struct fix *f);
-
-/* A certificate by an issuer, for host; NULL key: a new one. */
-X509 *fix_make_cert(const struct ca_made *ca, const char *host,
-    enum fix_cert kind, EVP_PKEY **ret_key);
 
 #endif
