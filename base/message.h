@@ -37,12 +37,14 @@ enum message_type {
 	MSG_GATE_SOCKETS = 28,
 
 	/* supervisor -> dialler (message_dialler.h) */
-	MSG_DIALLER_CONFIG = 32,    /* fds: 0, or the password of the proxy */
+	MSG_DIALLER_CONFIG = 32,    /* fds: [proxy's password], [roots] */
 	MSG_DIALLER_DONE = 33,      /* dialler -> supervisor (message_done.h) */
 	MSG_DIALLER_ADDRESSES = 34, /* the host's own, replaced whole */
 	MSG_DIALLER_ATTACH = 36,    /* fds: gate, recorder, policy, [ceiling] */
 	MSG_DIALLER_POLICY = 38,    /* fds: policy, [ceiling] */
 	MSG_DIALLER_DETACH = 40,
+	MSG_DIALLER_STATUS = 42,        /* no body */
+	MSG_DIALLER_STATUS_ANSWER = 43, /* dialler -> supervisor */
 
 	/* gate -> dialler (message_dial.h) */
 	MSG_DIAL = 48,

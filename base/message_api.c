@@ -259,8 +259,10 @@ api_status_lists_encode(struct wr *w, const struct message_api_status *m)
 	wr_u32(w, m->learning);
 	wr_u32(w, m->credentials);
 	wr_u32(w, m->resolver_count);
-	for (uint32_t i = 0; i < m->resolver_count; i++)
+	for (uint32_t i = 0; i < m->resolver_count; i++) {
 		wr_str16(w, m->resolvers[i]);
+		message_resolver_state_encode(w, &m->resolver_states[i]);
+	}
 	field_bool_write(w, m->has_recorder);
 	wr_u64(w, m->audit_seq);
 	wr_u64(w, m->audit_lost);
@@ -287,8 +289,10 @@ api_status_lists_decode(struct rd *r, struct message_api_status *m)
 	m->learning = rd_u32(r);
 	m->credentials = rd_u32(r);
 	m->resolver_count = api_count(r, API_RESOLVERS_MAX);
-	for (uint32_t i = 0; i < m->resolver_count; i++)
+	for (uint32_t i = 0; i < m->resolver_count; i++) {
 		field_printable(r, m->resolvers[i], sizeof(m->resolvers[i]));
+		message_resolver_state_decode(r, &m->resolver_states[i]);
+	}
 	m->has_recorder = field_bool(r);
 	m->audit_seq = rd_u64(r);
 	m->audit_lost = rd_u64(r);

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/message_ask.h"
+#include "base/message_dialler.h"
 #include "base/message_lease.h"
 #include "base/message_top.h"
 #include "base/message_vm.h"
@@ -226,8 +227,8 @@ struct message_api_error {
 };
 
 #define API_RESOLVERS_MAX 8
-/* An address and its port. */
-#define API_RESOLVER_SIZE (ADDRESS_TEXT_SIZE + 8)
+/* An address, its port, and the name it is to prove. */
+#define API_RESOLVER_SIZE (ADDRESS_TEXT_SIZE + HOST_NAME_SIZE)
 
 struct message_api_status {
 	char version[32];
@@ -250,6 +251,8 @@ struct message_api_status {
 	uint32_t credentials;             /* that the host defines */
 	uint32_t resolver_count;
 	char resolvers[API_RESOLVERS_MAX][API_RESOLVER_SIZE];
+	/* of those by TLS; UNKNOWN too if the dialler did not say */
+	struct message_resolver_state resolver_states[API_RESOLVERS_MAX];
 	bool has_recorder; /* it said what follows */
 	uint64_t audit_seq;
 	uint64_t audit_lost;

@@ -8,9 +8,9 @@
  * before stays in force. ATTACH and POLICY are answered the same way, DETACH
  * and UPSTREAM are not. MSG_BROKER_UPSTREAM comes before the first set: its
  * body is a struct message_dialler_config, of which the resolvers, the proxy
- * and the limits of resolving count; a descriptor comes along if
- * proxy.has_password: what holds it. MSG_BROKER_ROOTS has the index of roots
- * (proxy/roots.h) and may come at any time.
+ * and the limits of resolving count; its descriptors are those of that struct.
+ * MSG_BROKER_ROOTS has the index of roots (proxy/roots.h) and may come at any
+ * time.
  * MSG_BROKER_JOURNAL comes before it, and has an empty body.
  */
 #ifndef TAPWARD_BASE_MESSAGE_BROKER_H

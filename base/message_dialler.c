@@ -146,16 +146,48 @@ take_proxy(struct rd *r, struct message_proxy *ret)
 		rd_fail(r);
 }
 
+static void
+put_resolvers(struct wr *w, const struct message_dialler_config *m)
+{
+	wr_u16(w, (uint16_t)m->resolver_count);
+	for (unsigned int i = 0; i < m->resolver_count; i++) {
+		put_address(w, &m->resolvers[i].address);
+		wr_u16(w, m->resolvers[i].port);
+		wr_str16(w, m->resolvers[i].tls_name);
+	}
+	field_bool_write(w, m->has_roots);
+}
+
+/* One in the clear among others would be asked when those fail. */
+static void
+take_resolvers(struct rd *r, struct message_dialler_config *ret)
+{
+	bool is_tls = false;
+
+	ret->resolver_count = field_count(r, DIALLER_RESOLVERS_MAX);
+	for (unsigned int i = 0; i < ret->resolver_count; i++) {
+		struct message_resolver *m = &ret->resolvers[i];
+		bool has_name;
+
+		take_address(r, &m->address);
+		m->port = rd_u16(r);
+		has_name = rd_cstr16(r, m->tls_name, sizeof(m->tls_name)) > 0;
+		if (i == 0)
+			is_tls = has_name;
+		if (m->port == 0 || has_name != is_tls)
+			rd_fail(r);
+	}
+	ret->has_roots = field_bool(r);
+	if (ret->has_roots && !is_tls)
+		rd_fail(r);
+}
+
 void
 message_dialler_config_encode(struct wr *w,
     const struct message_dialler_config *m)
 {
 	put_limits(w, &m->limits);
-	wr_u16(w, (uint16_t)m->resolver_count);
-	for (unsigned int i = 0; i < m->resolver_count; i++) {
-		put_address(w, &m->resolvers[i].address);
-		wr_u16(w, m->resolvers[i].port);
-	}
+	put_resolvers(w, m);
 	wr_u16(w, (uint16_t)m->own_range_count);
 	for (unsigned int i = 0; i < m->own_range_count; i++)
 		put_range(w, &m->own_ranges[i]);
@@ -169,13 +201,7 @@ int
 message_dialler_config_decode(struct rd *r, struct message_dialler_config *ret)
 {
 	take_limits(r, &ret->limits);
-	ret->resolver_count = field_count(r, DIALLER_RESOLVERS_MAX);
-	for (unsigned int i = 0; i < ret->resolver_count; i++) {
-		take_address(r, &ret->resolvers[i].address);
-		ret->resolvers[i].port = rd_u16(r);
-		if (ret->resolvers[i].port == 0)
-			rd_fail(r);
-	}
+	take_resolvers(r, ret);
 	ret->own_range_count = field_count(r, DIALLER_OWN_RANGES_MAX);
 	for (unsigned int i = 0; i < ret->own_range_count; i++)
 		take_range(r, &ret->own_ranges[i]);
@@ -184,6 +210,19 @@ message_dialler_config_decode(struct rd *r, struct message_dialler_config *ret)
 		take_exception(r, &ret->exceptions[i]);
 	take_proxy(r, &ret->proxy);
 	return field_result(r);
+}
+
+bool
+message_dialler_config_fds(const struct message_dialler_config *m,
+    const int *fds, size_t count, struct message_dialler_fds *ret)
+{
+	const size_t passwords = m->proxy.has_password ? 1 : 0;
+
+	if (count != passwords + (m->has_roots ? 1 : 0))
+		return false;
+	ret->password = passwords == 1 ? fds[0] : -1;
+	ret->roots = m->has_roots ? fds[passwords] : -1;
+	return true;
 }
 
 void
@@ -245,5 +284,42 @@ message_dialler_detach_decode(struct rd *r, struct message_dialler_detach *ret)
 	m.generation = rd_u64(r);
 	if (rd_ok(r))
 		*ret = m;
+	return field_result(r);
+}
+
+void
+message_resolver_state_encode(struct wr *w,
+    const struct message_resolver_state *m)
+{
+	wr_u8(w, m->state);
+	wr_str16(w, m->text);
+	wr_u32(w, m->handshakes);
+	wr_u32(w, m->answers);
+}
+
+void
+message_resolver_state_decode(struct rd *r, struct message_resolver_state *ret)
+{
+	ret->state = field_enum(r, RESOLVER_STATE_COUNT);
+	field_printable(r, ret->text, sizeof(ret->text));
+	ret->handshakes = rd_u32(r);
+	ret->answers = rd_u32(r);
+}
+
+void
+message_dialler_status_encode(struct wr *w,
+    const struct message_dialler_status *m)
+{
+	wr_u16(w, (uint16_t)m->resolver_count);
+	for (unsigned int i = 0; i < m->resolver_count; i++)
+		message_resolver_state_encode(w, &m->resolvers[i]);
+}
+
+int
+message_dialler_status_decode(struct rd *r, struct message_dialler_status *ret)
+{
+	ret->resolver_count = field_count(r, DIALLER_RESOLVERS_MAX);
+	for (unsigned int i = 0; i < ret->resolver_count; i++)
+		message_resolver_state_decode(r, &ret->resolvers[i]);
 	return field_result(r);
 }

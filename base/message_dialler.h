@@ -9,6 +9,7 @@
 #define TAPWARD_BASE_MESSAGE_DIALLER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -41,7 +42,12 @@ struct message_range {
 
 struct message_resolver {
 	struct message_address address;
-	uint16_t port; /* 53 unless the host's configuration says so */
+	uint16_t port; /* 53, or 853 by TLS, unless the host says so */
+	/*
+	 * The name that its certificate must have, canonical: it is asked by
+	 * TLS and not otherwise. "": by UDP and TCP, in the clear.
+	 */
+	char tls_name[HOST_NAME_SIZE];
 };
 
 /* One [address NAME] section. */
@@ -80,13 +86,17 @@ struct message_dialler_limits {
 
 /*
  * MSG_DIALLER_CONFIG, about 600 KiB in memory: keep it on the heap. Its
- * encoded form must fit MESSAGE_LARGE_BYTES; the writer fails otherwise. A
- * descriptor comes along if proxy.has_password: what holds it.
+ * encoded form must fit MESSAGE_LARGE_BYTES; the writer fails otherwise.
+ * Descriptors come along, in this order: if proxy.has_password, what holds it;
+ * if has_roots, the index of roots by which resolvers are verified.
  */
+#define DIALLER_CONFIG_FDS_MAX 2
 struct message_dialler_config {
 	struct message_dialler_limits limits;
 	unsigned int resolver_count; /* 0: no name can be resolved */
+	/* all by TLS, or none: else those in the clear would be asked next */
 	struct message_resolver resolvers[DIALLER_RESOLVERS_MAX];
+	bool has_roots; /* may be so only with resolvers by TLS */
 	/* guests' network, synthetic addresses: never dialled, no exception */
 	unsigned int own_range_count;
 	struct message_range own_ranges[DIALLER_OWN_RANGES_MAX];
@@ -94,6 +104,15 @@ struct message_dialler_config {
 	struct message_exception exceptions[DIALLER_EXCEPTIONS_MAX];
 	struct message_proxy proxy;
 };
+
+/* The descriptors of a configuration, borrowed; -1: there is none. */
+struct message_dialler_fds {
+	int password;
+	int roots;
+};
+/* False: count is not how many of fds there are to be. */
+bool message_dialler_config_fds(const struct message_dialler_config *m,
+    const int *fds, size_t count, struct message_dialler_fds *ret);
 
 /* MSG_DIALLER_ADDRESSES: every address of the host, replaced whole. */
 struct message_dialler_addresses {
@@ -117,6 +136,29 @@ struct message_dialler_sandbox {
 	char sandbox[SANDBOX_NAME_SIZE];
 	uint64_t generation;
 	bool has_ceiling;
+};
+
+/* How a resolver that is asked by TLS is. */
+enum resolver_state {
+	RESOLVER_UNKNOWN,    /* in the clear; or nothing was tried yet */
+	RESOLVER_CONNECTING, /* for the first time */
+	RESOLVER_UP,         /* it has proved its name, and that was the last */
+	RESOLVER_DOWN,       /* text says why; it is asked last */
+	RESOLVER_STATE_COUNT
+};
+#define RESOLVER_TEXT_SIZE 128
+
+struct message_resolver_state {
+	uint8_t state;                 /* enum resolver_state */
+	char text[RESOLVER_TEXT_SIZE]; /* UP: "TLSv1.3"; printable */
+	uint32_t handshakes;
+	uint32_t answers;
+};
+
+/* MSG_DIALLER_STATUS_ANSWER: of the resolvers of the configuration in force. */
+struct message_dialler_status {
+	unsigned int resolver_count;
+	struct message_resolver_state resolvers[DIALLER_RESOLVERS_MAX];
 };
 
 /* MSG_DIALLER_DETACH: a generation that is not attached is ignored. */
@@ -145,5 +187,13 @@ void message_dialler_detach_encode(struct wr *w,
     const struct message_dialler_detach *m);
 int message_dialler_detach_decode(struct rd *r,
     struct message_dialler_detach *ret);
+void message_resolver_state_encode(struct wr *w,
+    const struct message_resolver_state *m);
+void message_resolver_state_decode(struct rd *r,
+    struct message_resolver_state *ret); /* fails r for what none writes */
+void message_dialler_status_encode(struct wr *w,
+    const struct message_dialler_status *m);
+int message_dialler_status_decode(struct rd *r,
+    struct message_dialler_status *ret);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -109,18 +110,38 @@ print_audit(const json_t *s)
 		(void)printf("recorder   DOES NOT ANSWER\n");
 }
 
+/* What is known of one by TLS; of others nothing is. */
+static void
+print_resolver(const json_t *r)
+{
+	const char *state = status_text(r, "state");
+
+	(void)printf("resolver   %s", status_text(r, "name"));
+	if (!json_is_true(json_object_get(r, "tls")))
+		(void)printf("\n");
+	else if (strcmp(state, "up") == 0)
+		(void)printf(" up, %s, %lld answers, %lld handshakes\n",
+		    status_text(r, "text"), status_number(r, "answers"),
+		    status_number(r, "handshakes"));
+	else if (strcmp(state, "down") == 0)
+		(void)printf(" DOWN: %s\n", status_text(r, "text"));
+	else
+		(void)printf(" by TLS, %s\n", state);
+}
+
 static void
 print_upstream(const json_t *s)
 {
+	const json_t *all = json_object_get(s, "resolver_states");
 	size_t i;
 	json_t *r;
 
-	(void)printf("resolver  ");
-	json_array_foreach(json_object_get(s, "resolvers"), i, r)
+	json_array_foreach(all, i, r)
 	{
-		(void)printf(" %s", json_string_value(r));
+		print_resolver(r);
 	}
-	(void)printf(i == 0 ? " NONE: nothing can be resolved\n" : "\n");
+	if (json_array_size(all) == 0)
+		(void)printf("resolver   NONE: nothing can be resolved\n");
 	(void)printf("roots      %lld\n", status_number(s, "roots"));
 	if (json_is_string(json_object_get(s, "credential_fault")))
 		(void)printf("credential FAULT: %s\n",

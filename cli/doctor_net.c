@@ -17,6 +17,8 @@
 
 #include "base/fd.h"
 #include "cli/doctor.h"
+#include "cli/output.h"
+#include "conf/resolver_text.h"
 #include "wire/address.h"
 
 #define RESOLV_CONF "/etc/resolv.conf"
@@ -83,13 +85,13 @@ ask_once(int fd, unsigned int *ret_rcode)
  * of the dialler's own; anybody but root asks as themselves.
  */
 static int
-open_as_dialler(const struct doctor *d, int family)
+open_as_dialler(const struct doctor *d, int family, int type)
 {
 	int fd;
 
 	if (d->host != NULL)
 		(void)setfsuid(d->host->uid_first + UID_DIALLER);
-	fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = socket(family, type | SOCK_CLOEXEC, 0);
 	(void)setfsuid(geteuid());
 	return fd;
 }
@@ -100,7 +102,7 @@ ask(const struct doctor *d, const struct message_resolver *r,
 {
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = make_address(r, &ss);
-	AUTO_CLOSE int fd = open_as_dialler(d, ss.ss_family);
+	AUTO_CLOSE int fd = open_as_dialler(d, ss.ss_family, SOCK_DGRAM);
 	int rc = 0;
 
 	if (fd == -1 || connect(fd, (const struct sockaddr *)&ss, len) == -1)
@@ -111,6 +113,32 @@ ask(const struct doctor *d, const struct message_resolver *r,
 			return 0;
 	}
 	return rc;
+}
+
+/* Whether it lets us in. 0 or -errno. */
+static int
+try_to_connect(const struct doctor *d, const struct message_resolver *r)
+{
+	struct sockaddr_storage ss = { 0 };
+	const socklen_t len = make_address(r, &ss);
+	AUTO_CLOSE int fd =
+	    open_as_dialler(d, ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK);
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t size = sizeof(int);
+	int rc, err = 0;
+
+	if (fd == -1)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&ss, len) == 0)
+		return 0;
+	if (errno != EINPROGRESS)
+		return -errno;
+	rc = poll(&p, 1, ASK_TIMES * ASK_MS);
+	if (rc <= 0)
+		return rc == 0 ? -ETIMEDOUT : -errno;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) == -1)
+		return -errno;
+	return -err;
 }
 
 /* "nameserver ADDRESS" of resolv.conf(5), as far as there is room. */
@@ -142,45 +170,84 @@ read_resolv_conf(struct message_resolver ret[DIALLER_RESOLVERS_MAX])
 	return count;
 }
 
-static const char *
-resolver_text(const struct message_resolver *r, char *buf, size_t size)
-{
-	struct address a = { .family = r->address.family == 4 ? ADDRESS_IPV4
-							      : ADDRESS_IPV6 };
-	char text[ADDRESS_TEXT_SIZE];
-
-	memcpy(a.bytes, r->address.bytes, sizeof(a.bytes));
-	(void)snprintf(buf, size, "%s port %u", address_format(&a, text),
-	    r->port);
-	return buf;
-}
-
 #define DNS_SERVFAIL 2
 
-static bool
-look_at_resolver(struct doctor *d, const struct message_resolver *r)
+static void
+say_no_answer(struct doctor *d, const char *name, int rc)
 {
-	char text[ADDRESS_TEXT_SIZE + 16];
-	unsigned int rcode = 0;
-	int rc = ask(d, r, &rcode);
-
-	(void)resolver_text(r, text, sizeof(text));
 	if (rc == -EPERM)
 		doctor_say(d, DOCTOR_FAIL, "see row firewall",
 		    "%s: this host's firewall does not let tapward-dialler "
 		    "ask it",
-		    text);
-	else if (rc != 0)
+		    name);
+	else
 		doctor_say(d, DOCTOR_FAIL,
 		    "[upstream] resolver = ADDRESS of one that answers",
-		    "%s does not answer: %s", text, strerror(-rc));
+		    "%s does not answer: %s", name, strerror(-rc));
+}
+
+static void
+look_at_resolver(struct doctor *d, const struct message_resolver *r,
+    const char *name)
+{
+	unsigned int rcode = 0;
+	const int rc = ask(d, r, &rcode);
+
+	if (rc != 0)
+		say_no_answer(d, name, rc);
 	else if (rcode == DNS_SERVFAIL)
 		doctor_say(d, DOCTOR_WARN,
 		    "look at the nameserver's own log: it reaches no root",
-		    "%s answers SERVFAIL", text);
+		    "%s answers SERVFAIL", name);
 	else
-		doctor_say(d, DOCTOR_OK, "", "%s answers", text);
-	return rc == 0;
+		doctor_say(d, DOCTOR_OK, "", "%s answers", name);
+}
+
+/* What the daemon says of the resolver of this name; NULL: nothing. */
+static const json_t *
+find_state(const struct doctor *d, const char *name)
+{
+	const json_t *all = json_object_get(d->status, "resolver_states");
+	size_t i;
+	json_t *r;
+
+	json_array_foreach(all, i, r)
+	{
+		if (strcmp(output_member(r, "name"), name) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+/*
+ * By TLS: that it lets us in is seen here, that it proves its name by whoever
+ * asks it, with the roots that it is asked with.
+ */
+static void
+look_at_tls_resolver(struct doctor *d, const struct message_resolver *r,
+    const char *name)
+{
+	const json_t *said = find_state(d, name);
+	const char *state = said == NULL ? "" : output_member(said, "state");
+	const int rc = try_to_connect(d, r);
+
+	if (rc != 0)
+		say_no_answer(d, name, rc);
+	else if (strcmp(state, "down") == 0)
+		doctor_say(d, DOCTOR_FAIL,
+		    "behind the '#' belongs the name that its certificate has, "
+		    "and into [upstream] ca-file the CA that signed it; "
+		    "tapward "
+		    "reload --host looks again",
+		    "%s: %s", name, output_member(said, "text"));
+	else if (strcmp(state, "up") == 0)
+		doctor_say(d, DOCTOR_OK, "", "%s proves its name, %s", name,
+		    output_member(said, "text"));
+	else
+		doctor_say(d, DOCTOR_OK, "",
+		    "%s takes connections; tapward-dialler has not asked it "
+		    "yet",
+		    name);
 }
 
 void
@@ -200,8 +267,15 @@ doctor_resolvers(struct doctor *d)
 		doctor_say(d, DOCTOR_FAIL, "[upstream] resolver = ADDRESS",
 		    RESOLV_CONF " names no nameserver: nothing can be "
 				"resolved, so all is refused");
-	for (unsigned int i = 0; i < count; i++)
-		(void)look_at_resolver(d, &all[i]);
+	for (unsigned int i = 0; i < count; i++) {
+		char name[RESOLVER_NAME_SIZE];
+
+		(void)resolver_text(&all[i], name);
+		if (all[i].tls_name[0] == '\0')
+			look_at_resolver(d, &all[i], name);
+		else
+			look_at_tls_resolver(d, &all[i], name);
+	}
 }
 
 /* "drops FAMILY TABLE CHAIN" of tapwardd --probe. */

@@ -18,20 +18,60 @@ starts_with(struct span v, const char *text)
 	return v.len >= n && memcmp(v.ptr, text, n) == 0;
 }
 
+/* --- resolvers ------------------------------------------------------------ */
+
+#define DNS_PORT 53
+#define DNS_TLS_PORT 853
+
+/* The name behind the '#', if there is one; *address is what is before it. */
+static const char *
+take_tls_name(struct message_resolver *r, struct span v, struct span *address)
+{
+	const uint8_t *hash = memchr(v.ptr, '#', v.len);
+	struct span text;
+	char name[HOST_SIZE];
+
+	*address = v;
+	if (hash == NULL)
+		return NULL;
+	address->len = (size_t)(hash - v.ptr);
+	text = (struct span){ hash + 1, v.len - address->len - 1 };
+	if (host_parse(text, name) != HOST_NAME)
+		return "behind the '#' is the full name that its certificate "
+		       "has, as 9.9.9.9#dns.quad9.net";
+	(void)snprintf(r->tls_name, sizeof(r->tls_name), "%s", name);
+	return NULL;
+}
+
+/*
+ * One in the clear beside others would be asked when those fail, and whoever
+ * can make them fail would read every name.
+ */
 const char *
 hostconf_take_resolver(struct hostconf_parse *p, struct span v)
 {
-	struct message_resolver *r;
+	struct hostconf *c = p->c;
+	struct message_resolver r = { .port = 0 };
+	struct span endpoint;
 	struct address a;
-	uint16_t port;
+	const char *fault = take_tls_name(&r, v, &endpoint);
+	const bool is_tls = r.tls_name[0] != '\0';
 
-	if (!hostconf_parse_endpoint(v, 53, &a, &port))
-		return "write ADDRESS, ADDRESS:PORT or [IPV6]:PORT";
-	if (p->c->resolver_count >= DIALLER_RESOLVERS_MAX)
+	if (fault != NULL)
+		return fault;
+	if (!hostconf_parse_endpoint(endpoint, is_tls ? DNS_TLS_PORT : DNS_PORT,
+		&a, &r.port))
+		return "write ADDRESS, ADDRESS:PORT or [IPV6]:PORT, and behind "
+		       "it #NAME to ask it by TLS";
+	if (c->resolver_count >= DIALLER_RESOLVERS_MAX)
 		return "more than 8 resolvers";
-	r = &p->c->resolvers[p->c->resolver_count++];
-	r->address = hostconf_address(&a);
-	r->port = port;
+	if (c->resolver_count > 0 &&
+	    (c->resolvers[0].tls_name[0] != '\0') != is_tls)
+		return "some are asked by TLS and some are not: those in the "
+		       "clear would be asked when the others fail; give each "
+		       "its #NAME, or none";
+	r.address = hostconf_address(&a);
+	c->resolvers[c->resolver_count++] = r;
 	return NULL;
 }
 

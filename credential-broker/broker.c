@@ -379,18 +379,19 @@ on_upstream(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct broker *b = arg;
 	struct message_dialler_config *m = calloc(1, sizeof(*m));
+	struct message_dialler_fds fds;
 	int rc =
 	    m == NULL ? -ENOMEM : message_dialler_config_decode(&msg->body, m);
 
 	(void)c;
-	if (rc == 0 && msg->fd_count != (m->proxy.has_password ? 1 : 0))
+	if (rc == 0 &&
+	    !message_dialler_config_fds(m, msg->fds, msg->fd_count, &fds))
 		rc = -EPROTO;
 	if (rc != 0) {
 		free(m);
 		return rc;
 	}
-	rc = fetcher_configure(b->fetcher, m,
-	    msg->fd_count == 1 ? msg->fds[0] : -1);
+	rc = fetcher_configure(b->fetcher, m, &fds);
 	/* Without it no value is minted, which whoever asks is told. */
 	if (rc != 0)
 		log_err(AREA, "upstream: %s", strerror(-rc));
@@ -440,7 +441,8 @@ const struct chan_rule broker_rules[BROKER_RULE_COUNT] = {
 	{ MSG_BROKER_RAN, MESSAGE_SMALL_BYTES, 0, 0, helper_on_ran },
 	{ MSG_BROKER_JOURNAL, MESSAGE_SMALL_BYTES, JOURNAL_FILES, JOURNAL_FILES,
 	    on_journal },
-	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 0, 1, on_upstream },
+	{ MSG_BROKER_UPSTREAM, MESSAGE_LARGE_BYTES, 0, DIALLER_CONFIG_FDS_MAX,
+	    on_upstream },
 	{ MSG_BROKER_ROOTS, MESSAGE_SMALL_BYTES, 1, 1, on_roots },
 	{ MSG_BROKER_CREDENTIAL, MESSAGE_LARGE_BYTES, 0,
 	    BROKER_CREDENTIAL_FDS_MAX, on_credential },

@@ -26,6 +26,7 @@ static const struct confine_call calls[] = {
 	{ "accept4", "a later supervisor, at our own socket" },
 	{ "connect", "issuers, resolvers" },
 	{ "setsockopt", "libcurl: TCP_NODELAY, keep-alive" },
+	{ "shutdown", "a connection to a resolver by TLS ends in order" },
 	{ "getsockname", "libcurl: the two ends of a connection" },
 	{ "getpeername", "libcurl: the two ends of a connection" },
 	{ "poll", "libcurl: is a connection that it kept alive still?" },

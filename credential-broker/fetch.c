@@ -106,15 +106,19 @@ tell_addresses(struct fetch *t, const struct address *addresses,
 }
 
 static void
-on_resolved(const struct address *addresses, unsigned int count, void *arg)
+on_resolved(const struct address *addresses, unsigned int count,
+    enum dialler_fault why, void *arg)
 {
 	struct fetch *t = arg;
 
 	t->lookup = NULL;
-	if (count == 0)
+	if (count == 0) {
+		log_info(AREA, "host=%s resolve=%s", t->way_host,
+		    dialler_fault_word(why));
 		finish(t, MINT_UNREACHABLE);
-	else if (tell_addresses(t, addresses, count) != 0 ||
-	    fetch_loop_add(t) != 0)
+		return;
+	}
+	if (tell_addresses(t, addresses, count) != 0 || fetch_loop_add(t) != 0)
 		finish(t, MINT_LOCAL);
 }
 
@@ -386,7 +390,7 @@ fetch_end_all(struct fetcher *f)
 
 int
 fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
-    int password_fd)
+    const struct message_dialler_fds *fds)
 {
 	struct message_dialler_config *before = f->config;
 	int rc;
@@ -394,7 +398,7 @@ fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
 	/* Those on their way borrow the one before. */
 	fetch_end_all(f);
 	f->config = config;
-	rc = dialler_resolver_configure(f->resolver, config);
+	rc = dialler_resolver_configure(f->resolver, config, fds->roots);
 	free(before);
-	return rc != 0 ? rc : fetch_proxy_load(f, password_fd);
+	return rc != 0 ? rc : fetch_proxy_load(f, fds->password);
 }

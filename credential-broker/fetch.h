@@ -58,12 +58,12 @@ int fetcher_new(struct event_base *base, struct fetcher **ret);
 /* Flights are forgotten, not told. NULL is fine. */
 void fetcher_free(struct fetcher *f);
 /*
- * Takes config (heap) and reads the proxy's password (-1: none), which is
+ * Takes config (heap) and reads what came with it, which is
  * borrowed; whoever waits for an answer is told that there is none. Before the
  * first time every question fails. 0 or -errno.
  */
 int fetcher_configure(struct fetcher *f, struct message_dialler_config *config,
-    int password_fd);
+    const struct message_dialler_fds *fds);
 /*
  * The index of roots (proxy/roots.h), borrowed. Whoever waits is told as above,
  * and no connection that others vouched for is used again. Before the first

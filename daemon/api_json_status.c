@@ -1,6 +1,8 @@
 /* How the daemon is, as JSON. */
 #include "daemon/api_json.h"
 
+#include <string.h>
+
 static json_t *
 api_json_children(const struct message_api_status *s)
 {
@@ -34,6 +36,32 @@ api_json_resolvers(const struct message_api_status *s)
 
 	for (uint32_t i = 0; i < s->resolver_count; i++)
 		(void)json_array_append_new(all, json_string(s->resolvers[i]));
+	return all;
+}
+
+/* In the order of "resolvers". */
+static json_t *
+api_json_resolver_states(const struct message_api_status *s)
+{
+	static const char *const states[RESOLVER_STATE_COUNT] = {
+		[RESOLVER_UNKNOWN] = "unknown",
+		[RESOLVER_CONNECTING] = "connecting",
+		[RESOLVER_UP] = "up",
+		[RESOLVER_DOWN] = "down",
+	};
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < s->resolver_count; i++) {
+		const struct message_resolver_state *m = &s->resolver_states[i];
+
+		(void)json_array_append_new(all,
+		    json_pack("{s:s, s:b, s:s, s:s, s:I, s:I}", "name",
+			s->resolvers[i], "tls",
+			strchr(s->resolvers[i], '#') != NULL, "state",
+			states[m->state], "text", m->text, "handshakes",
+			(json_int_t)m->handshakes, "answers",
+			(json_int_t)m->answers));
+	}
 	return all;
 }
 
@@ -81,7 +109,7 @@ api_json_status(const struct message_api_status *s)
 	    "pool_ready", (int)s->pool_ready, "pool_size", (int)s->pool_size,
 	    "audit_can_write", (int)s->audit_can_write, "roots", (int)s->roots);
 	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o,"
-				 " s:o, s:i, s:o, s:i}",
+				 " s:o, s:i, s:o, s:i, s:o}",
 	    "ceiling",
 	    s->has_ceiling ? json_string(s->ceiling_file) : json_null(),
 	    "ceiling_digest",
@@ -93,7 +121,8 @@ api_json_status(const struct message_api_status *s)
 	    "credentials", (int)s->credentials, "resolvers",
 	    api_json_resolvers(s), "recorder", api_json_recorder(s), "policies",
 	    api_json_policies(s), "other_policies", (int)s->other_policies,
-	    "errors", api_json_errors(s), "learning", (int)s->learning);
+	    "errors", api_json_errors(s), "learning", (int)s->learning,
+	    "resolver_states", api_json_resolver_states(s));
 
 	if (json_object_update(json, more) != 0) {
 		json_decref(json);

@@ -1,7 +1,9 @@
 /*
- * How the daemon is. The recorder is asked for its own numbers, for half a
- * second at most: whoever asks how we are wants to know when it is stuck.
+ * How the daemon is. The recorder is asked for its own numbers, the dialler how
+ * its resolvers are, for half a second at most: whoever asks how we are wants
+ * to know when one of them is stuck.
  */
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
@@ -10,21 +12,24 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "conf/resolver_text.h"
 #include "daemon/api_requests_private.h"
 #include "daemon/last_errors.h"
 #include "daemon/link_api.h"
 #include "daemon/link_dialler.h"
 #include "daemon/link_recorder.h"
 #include "daemon/supervisor.h"
-#include "wire/address.h"
 
-#define RECORDER_US 500000
+#define PATIENCE_US 500000
 
 struct status_job {
 	struct supervisor *sv;
 	struct sandbox_request to;
 	uint32_t peer_uid;
 	struct event *timeout;
+	unsigned int open; /* that have not answered yet */
+	bool has_recorder;
+	bool has_dialler;
 };
 
 static void
@@ -103,28 +108,25 @@ fill_sandboxes(const struct supervisor *sv, struct message_api_status *ret)
 	}
 }
 
+/* What the dialler said of them counts if it has those that we have. */
 static void
 fill_resolvers(const struct supervisor *sv, struct message_api_status *ret)
 {
 	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
+	const struct message_dialler_status *said = &sv->dialler_status;
 
+	static_assert(API_RESOLVERS_MAX == DIALLER_RESOLVERS_MAX &&
+		API_RESOLVER_SIZE == RESOLVER_NAME_SIZE,
+	    "a row for each");
 	if (m == NULL)
 		return;
-	link_dialler_message(sv, m);
-	for (unsigned int i = 0; i < m->resolver_count && i < API_RESOLVERS_MAX;
-	     i++) {
-		const struct message_resolver *r = &m->resolvers[i];
-		struct address a = { .family = r->address.family == 4
-			    ? ADDRESS_IPV4
-			    : ADDRESS_IPV6 };
-		char text[ADDRESS_TEXT_SIZE];
-
-		memcpy(a.bytes, r->address.bytes, sizeof(a.bytes));
-		(void)snprintf(ret->resolvers[i], sizeof(ret->resolvers[i]),
-		    a.family == ADDRESS_IPV4 ? "%s:%u" : "[%s]:%u",
-		    address_format(&a, text), r->port);
-		ret->resolver_count++;
-	}
+	link_dialler_resolvers(sv, m);
+	for (unsigned int i = 0; i < m->resolver_count; i++)
+		(void)resolver_text(&m->resolvers[i], ret->resolvers[i]);
+	ret->resolver_count = m->resolver_count;
+	if (said->resolver_count == m->resolver_count)
+		memcpy(ret->resolver_states, said->resolvers,
+		    sizeof(ret->resolver_states));
 }
 
 static void
@@ -167,7 +169,7 @@ request_status_fill(const struct supervisor *sv, uint32_t peer_uid,
 }
 
 static void
-answer(const struct status_job *j, bool has_recorder)
+answer(const struct status_job *j)
 {
 	struct message_api_status status;
 	const struct message_api_answer a = {
@@ -177,7 +179,7 @@ answer(const struct status_job *j, bool has_recorder)
 		.status = &status,
 	};
 
-	request_status_fill(j->sv, j->peer_uid, has_recorder, &status);
+	request_status_fill(j->sv, j->peer_uid, j->has_recorder, &status);
 	link_api_answer(j->sv, &j->to, &a, -1);
 }
 
@@ -189,14 +191,36 @@ job_free(struct status_job *j)
 	free(j);
 }
 
+/* Takes j when both have said something, or never will. */
+static void
+part_done(struct status_job *j)
+{
+	if (--j->open > 0)
+		return;
+	if (!j->has_dialler)
+		j->sv->dialler_status.resolver_count = 0;
+	answer(j);
+	job_free(j);
+}
+
 static void
 on_recorder(void *arg, int rc, const struct answer *a)
 {
 	struct status_job *j = arg;
 
 	(void)a;
-	answer(j, rc == 0);
-	job_free(j);
+	j->has_recorder = rc == 0;
+	part_done(j);
+}
+
+static void
+on_dialler(void *arg, int rc, const struct answer *a)
+{
+	struct status_job *j = arg;
+
+	(void)a;
+	j->has_dialler = rc == 0;
+	part_done(j);
 }
 
 static void
@@ -207,14 +231,15 @@ on_timeout(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	asks_cancel(&j->sv->services[SERVICE_RECORDER].asks, j);
-	answer(j, false);
-	job_free(j);
+	asks_cancel(&j->sv->services[SERVICE_DIALLER].asks, j);
+	j->open = 1;
+	part_done(j);
 }
 
 void
 request_status(struct request *r)
 {
-	const struct timeval patience = { .tv_usec = RECORDER_US };
+	const struct timeval patience = { .tv_usec = PATIENCE_US };
 	struct status_job *j = calloc(1, sizeof(*j));
 
 	if (j == NULL) {
@@ -223,11 +248,14 @@ request_status(struct request *r)
 	}
 	*j = (struct status_job){ .sv = r->sv,
 		.to = r->to,
-		.peer_uid = r->m->peer_uid };
+		.peer_uid = r->m->peer_uid,
+		.open = 1 };
 	j->timeout = evtimer_new(r->sv->base, on_timeout, j);
-	if (j->timeout != NULL && event_add(j->timeout, &patience) == 0 &&
-	    link_recorder_status(r->sv, on_recorder, j) == 0)
-		return;
-	answer(j, false);
-	job_free(j);
+	if (j->timeout != NULL && event_add(j->timeout, &patience) == 0) {
+		if (link_recorder_status(r->sv, on_recorder, j) == 0)
+			j->open++;
+		if (link_dialler_status(r->sv, on_dialler, j) == 0)
+			j->open++;
+	}
+	part_done(j);
 }

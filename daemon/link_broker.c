@@ -238,12 +238,14 @@ link_broker_upstream(struct supervisor *sv)
 	int rc = -ENOMEM;
 
 	if (m != NULL && buf != NULL) {
-		int password = link_dialler_message(sv, m);
+		int fds[DIALLER_CONFIG_FDS_MAX];
+		const unsigned int count = link_dialler_message(sv, m, fds);
 
 		message_dialler_config_encode(&w, m);
-		rc = service_tell(broker_of(sv), MSG_BROKER_UPSTREAM, &w,
-		    &password, password == -1 ? 0 : 1);
-		fd_close(&password);
+		rc = service_tell(broker_of(sv), MSG_BROKER_UPSTREAM, &w, fds,
+		    count);
+		for (unsigned int i = 0; i < count; i++)
+			fd_close(&fds[i]);
 	}
 	if (rc != 0 && rc != -EAGAIN)
 		log_err("broker", "upstream: %s", strerror(-rc));

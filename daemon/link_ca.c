@@ -15,6 +15,7 @@
 #include "daemon/files.h"
 #include "daemon/jobs.h"
 #include "daemon/link_broker.h"
+#include "daemon/link_dialler.h"
 #include "daemon/supervisor.h"
 
 /* Longer than any sandbox: a CA that ends under a guest breaks it. */
@@ -187,6 +188,7 @@ on_roots(void *arg, int rc, const struct answer *a)
 		    sv->config->host->ca_file, a->count,
 		    sv->config->host->ca_count);
 		tell_all(sv);
+		link_dialler_roots(sv);
 	}
 	ask->done(ask->arg, rc, a);
 	free(ask);

@@ -2,6 +2,7 @@
 #include "daemon/link_dialler.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "base/message.h"
 #include "daemon/host_watch.h"
 #include "daemon/jobs.h"
+#include "daemon/link_broker.h"
 #include "daemon/supervisor.h"
 
 static struct service *
@@ -83,27 +85,54 @@ on_configured(void *arg, int rc, const struct answer *a)
 		log_err("dialler", "configuration refused: %s", a->text);
 }
 
-int
-link_dialler_message(const struct supervisor *sv,
+void
+link_dialler_resolvers(const struct supervisor *sv,
     struct message_dialler_config *ret)
 {
-	const char *source = sv->config->host->proxy_password;
-	int fd = -1, rc;
-
 	*ret = *sv->config->dialler;
 	if (ret->resolver_count == 0)
 		ret->resolver_count =
 		    host_watch_resolvers(ret->resolvers, DIALLER_RESOLVERS_MAX);
-	if (source[0] == '\0')
-		return -1;
-	rc = config_open_source(source, &fd);
-	ret->proxy.has_password = rc == 0;
+}
+
+/* Those by TLS; resolv.conf knows no others than those in the clear. */
+static bool
+needs_roots(const struct message_dialler_config *m)
+{
+	return m->resolver_count > 0 && m->resolvers[0].tls_name[0] != '\0';
+}
+
+static int
+open_password(const char *source, int *ret_fd)
+{
+	const int rc = config_open_source(source, ret_fd);
+
 	if (rc != 0)
 		log_err("dialler",
 		    "proxy-password = %s: %s; nothing goes by the proxy until "
 		    "it is there and tapwardd reloaded",
 		    source, strerror(-rc));
-	return fd;
+	return rc;
+}
+
+unsigned int
+link_dialler_message(const struct supervisor *sv,
+    struct message_dialler_config *ret, int ret_fds[DIALLER_CONFIG_FDS_MAX])
+{
+	const char *source = sv->config->host->proxy_password;
+	unsigned int count = 0;
+	int roots = -1;
+
+	link_dialler_resolvers(sv, ret);
+	ret->proxy.has_password =
+	    source[0] != '\0' && open_password(source, &ret_fds[count]) == 0;
+	count += ret->proxy.has_password ? 1 : 0;
+	if (needs_roots(ret) && sv->roots_fd != -1)
+		roots = fcntl(sv->roots_fd, F_DUPFD_CLOEXEC, 0);
+	ret->has_roots = roots != -1;
+	if (ret->has_roots)
+		ret_fds[count++] = roots;
+	return count;
 }
 
 void
@@ -114,16 +143,49 @@ link_dialler_configure(struct supervisor *sv)
 	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
 	int rc = -ENOMEM;
 
+	sv->dialler_status.resolver_count = 0; /* it was of others */
 	if (m != NULL && buf != NULL) {
-		int fd = link_dialler_message(sv, m);
+		int fds[DIALLER_CONFIG_FDS_MAX];
+		const unsigned int count = link_dialler_message(sv, m, fds);
 
 		message_dialler_config_encode(&w, m);
-		rc = service_ask(dialler_of(sv), MSG_DIALLER_CONFIG, &w, &fd,
-		    fd == -1 ? 0 : 1, (struct asker){ on_configured, sv });
-		fd_close(&fd);
+		rc = service_ask(dialler_of(sv), MSG_DIALLER_CONFIG, &w, fds,
+		    count, (struct asker){ on_configured, sv });
+		for (unsigned int i = 0; i < count; i++)
+			fd_close(&fds[i]);
 	}
 	if (rc != 0 && rc != -EAGAIN)
 		log_err("dialler", "configuration: %s", strerror(-rc));
+}
+
+void
+link_dialler_roots(struct supervisor *sv)
+{
+	if (!needs_roots(sv->config->dialler))
+		return;
+	link_dialler_configure(sv);
+	link_broker_upstream(sv);
+}
+
+int
+link_dialler_status(struct supervisor *sv, ask_done *done, void *arg)
+{
+	return service_ask(dialler_of(sv), MSG_DIALLER_STATUS, NULL, NULL, 0,
+	    (struct asker){ done, arg });
+}
+
+static int
+on_status(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct answer a = { .text = "", .digest = "" };
+	struct service *s = proc_arg(arg);
+	const int rc =
+	    message_dialler_status_decode(&msg->body, &s->sv->dialler_status);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	return asks_answer(&s->asks, msg->id, 0, &a) ? 0 : -EPROTO;
 }
 
 void
@@ -149,6 +211,7 @@ link_dialler_addresses(struct supervisor *sv)
 static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_DIALLER_DONE, MESSAGE_SMALL_BYTES, 0, 0, service_on_done },
+	{ MSG_DIALLER_STATUS_ANSWER, MESSAGE_SMALL_BYTES, 0, 0, on_status },
 };
 
 static void

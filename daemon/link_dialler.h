@@ -21,12 +21,22 @@ void link_dialler_detach(const struct sandbox *s);
 /* What the host's configuration and resolv.conf say, and its addresses. */
 void link_dialler_configure(struct supervisor *sv);
 void link_dialler_addresses(struct supervisor *sv);
-/*
- * What the first of these sends, for the broker, who resolves names too, and
- * goes by the same proxy. Returns what holds the proxy's password, which is
- * the caller's, or -1.
- */
-int link_dialler_message(const struct supervisor *sv,
+/* The resolvers that are in force, those of resolv.conf included. */
+void link_dialler_resolvers(const struct supervisor *sv,
     struct message_dialler_config *ret);
+/*
+ * What link_dialler_configure() sends, for the broker, who resolves names too,
+ * and goes by the same proxy. Returns how many descriptors come with it, which
+ * are the caller's to close.
+ */
+unsigned int link_dialler_message(const struct supervisor *sv,
+    struct message_dialler_config *ret, int ret_fds[DIALLER_CONFIG_FDS_MAX]);
+/* There is a new index of roots: whoever verifies resolvers by it is told. */
+void link_dialler_roots(struct supervisor *sv);
+/*
+ * Asks how the resolvers are; when done hears 0, sv->dialler_status says it.
+ * 0, -EAGAIN while it is down, or -errno.
+ */
+int link_dialler_status(struct supervisor *sv, ask_done *done, void *arg);
 
 #endif

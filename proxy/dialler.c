@@ -75,11 +75,10 @@ done(struct chan *c, uint32_t id, int rc, const char *step)
 
 /* Without its login nothing goes by the proxy, and nothing round it. */
 static int
-take_login(struct dialler *d, struct chan_msg *msg)
+take_login(struct dialler *d, int fd)
 {
-	const struct message_proxy *p = &d->config->proxy;
-	const int rc = dialler_proxy_login(p,
-	    p->has_password ? msg->fds[0] : -1, &d->proxy_login);
+	const int rc =
+	    dialler_proxy_login(&d->config->proxy, fd, &d->proxy_login);
 
 	d->is_proxy_usable = rc == 0;
 	return rc;
@@ -90,19 +89,21 @@ on_config(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct dialler *d = arg;
 	struct message_dialler_config *config = calloc(1, sizeof(*config));
+	struct message_dialler_fds fds;
 	int rc;
 
 	if (config == NULL)
 		return done(c, msg->id, -ENOMEM, "configuration");
 	rc = message_dialler_config_decode(&msg->body, config);
-	if (rc == 0 && msg->fd_count != (config->proxy.has_password ? 1 : 0))
+	if (rc == 0 &&
+	    !message_dialler_config_fds(config, msg->fds, msg->fd_count, &fds))
 		rc = -EPROTO;
 	if (rc != 0) {
 		free(config);
 		return rc;
 	}
 	/* The resolver lets go of the old one here. */
-	rc = dialler_resolver_configure(d->resolver, config);
+	rc = dialler_resolver_configure(d->resolver, config, fds.roots);
 	free(d->config);
 	d->config = config;
 	d->config_serial++;
@@ -111,7 +112,8 @@ on_config(struct chan *c, struct chan_msg *msg, void *arg)
 	    config->proxy.host[0] != '\0' ? "yes" : "no");
 	if (rc != 0)
 		return done(c, msg->id, rc, "resolvers");
-	return done(c, msg->id, take_login(d, msg), "proxy-password");
+	dialler_resolver_probe(d->resolver);
+	return done(c, msg->id, take_login(d, fds.password), "proxy-password");
 }
 
 static int
@@ -220,11 +222,28 @@ on_detach(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static int
+on_status(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct dialler *d = arg;
+	struct message_dialler_status m;
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	dialler_resolver_status(d->resolver, &m);
+	message_dialler_status_encode(&w, &m);
+	/* A channel that is gone tells so itself. */
+	(void)chan_send(c, MSG_DIALLER_STATUS_ANSWER, msg->id, &w, NULL, 0);
+	return 0;
+}
+
 const struct chan_rule dialler_rules[DIALLER_RULE_COUNT] = {
-	{ MSG_DIALLER_CONFIG, MESSAGE_LARGE_BYTES, 0, 1, on_config },
+	{ MSG_DIALLER_CONFIG, MESSAGE_LARGE_BYTES, 0, DIALLER_CONFIG_FDS_MAX,
+	    on_config },
 	{ MSG_DIALLER_ADDRESSES, MESSAGE_LARGE_BYTES, 0, 0, on_addresses },
 	{ MSG_DIALLER_ATTACH, MESSAGE_SMALL_BYTES, 3, 4, on_attach },
 	{ MSG_DIALLER_POLICY, MESSAGE_SMALL_BYTES, 1, 2, on_policy },
 	{ MSG_DIALLER_DETACH, MESSAGE_SMALL_BYTES, 0, 0, on_detach },
 	{ MSG_ASK_ALLOWED, MESSAGE_SMALL_BYTES, 0, 0, on_asked },
+	{ MSG_DIALLER_STATUS, 0, 0, 0, on_status },
 };

@@ -43,7 +43,7 @@ int dialler_new(struct event_base *base, struct dialler **ret);
 void dialler_free(struct dialler *d); /* NULL is fine */
 
 /* What the supervisor may send; the handlers' argument is the dialler. */
-#define DIALLER_RULE_COUNT 6
+#define DIALLER_RULE_COUNT 7
 extern const struct chan_rule dialler_rules[DIALLER_RULE_COUNT];
 
 #endif

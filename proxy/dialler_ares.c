@@ -307,6 +307,26 @@ keep_order(struct dialler_ares *a)
 		turn_to(a, 0);
 }
 
+/*
+ * What a status without an answer means. c-ares says ECONNREFUSED of a resolver
+ * that is not there, and of one that answers SERVFAIL or REFUSED.
+ */
+static enum dialler_fault
+fault_of(int status)
+{
+	switch (status) {
+	case ARES_ECANCELLED:
+	case ARES_EDESTRUCTION:
+		return DIALLER_FAULT_CANCELLED;
+	case ARES_ETIMEOUT:
+		return DIALLER_FAULT_TIMEOUT;
+	case ARES_ENOMEM:
+		return DIALLER_FAULT_TOO_MANY;
+	default:
+		return DIALLER_FAULT_FAILED;
+	}
+}
+
 static void
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is c-ares' */
 on_answer(void *arg, int status, int timeouts, unsigned char *packet,
@@ -314,16 +334,16 @@ on_answer(void *arg, int status, int timeouts, unsigned char *packet,
 {
 	struct dialler_query *q = arg;
 	struct dialler_ares *a = q->lane->ares;
-	const bool was_cancelled =
-	    status == ARES_ECANCELLED || status == ARES_EDESTRUCTION;
+	const enum dialler_fault fault = fault_of(status);
 	const struct span s = { .ptr = packet,
 		.len =
 		    packet == NULL || packet_len < 0 ? 0 : (size_t)packet_len };
 
 	q->lane->open--;
-	if (timeouts > 0 && !was_cancelled && q->lane == a->current)
+	if (timeouts > 0 && fault != DIALLER_FAULT_CANCELLED &&
+	    q->lane == a->current)
 		a->is_late = true;
-	q->done(s, was_cancelled, q->arg);
+	q->done(s, s.len > 0 ? DIALLER_FAULT_NONE : fault, q->arg);
 }
 
 void
@@ -332,7 +352,8 @@ dialler_ares_ask(struct dialler_ares *a, const char *host, uint16_t type,
 {
 	/* c-ares 1.18.1 would leak the question. */
 	if (!a->has_resolvers) {
-		q->done((struct span){ NULL, 0 }, false, q->arg);
+		q->done((struct span){ NULL, 0 }, DIALLER_FAULT_NO_RESOLVER,
+		    q->arg);
 		return;
 	}
 	keep_order(a);

@@ -7,28 +7,13 @@
 #ifndef TAPWARD_PROXY_DIALLER_ARES_H
 #define TAPWARD_PROXY_DIALLER_ARES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
 #include "base/message_dialler.h"
+#include "proxy/dialler_query.h"
 
 struct event_base;
 struct dialler_ares;
-
-/*
- * packet is the whole answer, borrowed; empty when none came. was_cancelled:
- * the resolvers changed or the end has come.
- */
-typedef void dialler_query_done(struct span packet, bool was_cancelled,
-    void *arg);
-
-/* One question; the caller keeps it until done was called. */
-struct dialler_query {
-	dialler_query_done *done;
-	void *arg;
-	struct dialler_lane *lane; /* dialler_ares.c's, who it was asked by */
-};
 
 /*
  * Resolvers are asked in their order: the next one after a second without an

@@ -323,7 +323,7 @@ connect_to(struct dialler_dial *dial, const struct address *addresses,
 
 static void
 go_on(struct dialler_dial *dial, const struct address *addresses,
-    unsigned int count)
+    unsigned int count, enum dialler_fault why)
 {
 	if (count > 0 &&
 	    (dial->goes_by_proxy || !refuse_addresses(dial, addresses, count)))
@@ -332,16 +332,18 @@ go_on(struct dialler_dial *dial, const struct address *addresses,
 		refuse(dial, REASON_ORIGIN_UNREACHABLE, NULL,
 		    "proxy-unresolved");
 	else if (count == 0)
-		refuse(dial, REASON_RESOLVE_FAILED, NULL, "");
+		refuse(dial, REASON_RESOLVE_FAILED, NULL,
+		    dialler_fault_word(why));
 }
 
 static void
-on_resolved(const struct address *addresses, unsigned int count, void *arg)
+on_resolved(const struct address *addresses, unsigned int count,
+    enum dialler_fault why, void *arg)
 {
 	struct dialler_dial *dial = arg;
 
 	dial->lookup = NULL;
-	go_on(dial, addresses, count);
+	go_on(dial, addresses, count, why);
 }
 
 static void
@@ -351,7 +353,8 @@ resolve(struct dialler_dial *dial, const char *host)
 	struct dialler_cached known;
 
 	if (dialler_resolver_known(r, host, &known)) {
-		go_on(dial, known.addresses, known.count);
+		go_on(dial, known.addresses, known.count,
+		    DIALLER_FAULT_NO_NAME);
 		return;
 	}
 	dial->lookup = dialler_resolver_ask(r, host, on_resolved, dial);
@@ -359,7 +362,7 @@ resolve(struct dialler_dial *dial, const char *host)
 		refuse(dial,
 		    dial->goes_by_proxy ? REASON_ORIGIN_UNREACHABLE
 					: REASON_RESOLVE_FAILED,
-		    NULL, "too-many");
+		    NULL, dialler_fault_word(DIALLER_FAULT_TOO_MANY));
 }
 
 /* The name of what is dialled goes to the proxy, and to no nameserver. */

@@ -15,6 +15,7 @@
 static const struct confine_call calls[] = {
 	{ "connect", "origins, resolvers" },
 	{ "setsockopt", "TCP_NODELAY" },
+	{ "shutdown", "a connection to a resolver by TLS ends in order" },
 	{ "accept4", "a later supervisor, at our own socket" },
 };
 

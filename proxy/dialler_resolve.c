@@ -1,6 +1,6 @@
 /*
- * Flights of questions, see dialler_resolve.h. A flight lives until c-ares has
- * answered both of its questions, which may be after its deadline: whoever
+ * Flights of questions, see dialler_resolve.h. A flight lives until both of its
+ * questions are answered, which may be after its deadline: whoever
  * asks for the name then joins it anew.
  */
 #include "proxy/dialler_resolve.h"
@@ -15,6 +15,7 @@
 
 #include "base/names.h"
 #include "proxy/dialler_ares.h"
+#include "proxy/dialler_tls.h"
 #include "wire/dns.h"
 
 /* Names asked at once, of all sandboxes: two sockets and some KiB each. */
@@ -35,6 +36,7 @@ struct half {
 	struct dialler_query query;
 	bool is_open;
 	enum dialler_answer_status status;
+	enum dialler_fault fault; /* why it is FAILED */
 	struct dialler_answer answer;
 };
 
@@ -56,6 +58,8 @@ struct flight {
 struct dialler_resolver {
 	struct event_base *base;
 	struct dialler_ares *ares;
+	struct dialler_tls *tls;
+	bool is_tls; /* they are asked by it, and in no other way */
 	struct dialler_cache *cache;
 	const struct message_dialler_config *config;
 	LIST_HEAD(flights, flight) flights;
@@ -66,6 +70,7 @@ struct dialler_resolver {
 struct outcome {
 	bool is_known; /* an answer that may be kept */
 	uint32_t ttl_s;
+	enum dialler_fault why; /* there is none */
 	unsigned int count;
 	struct address addresses[DIALLER_RESOLVED_MAX];
 };
@@ -128,13 +133,18 @@ flight_outcome(const struct flight *f, struct outcome *ret)
 
 		if (h->status == DIALLER_ANSWER_BAD) {
 			ret->count = 0;
+			ret->why = DIALLER_FAULT_BAD_ANSWER;
 			return;
 		}
+		if (h->status == DIALLER_ANSWER_FAILED)
+			ret->why = h->fault;
 		if (h->status == DIALLER_ANSWER_ADDRESSES)
 			add_half(ret, &h->answer);
 		if (h->status != DIALLER_ANSWER_NONE)
 			is_none = false;
 	}
+	if (is_none)
+		ret->why = DIALLER_FAULT_NO_NAME;
 	ret->is_known = is_none || ret->count > 0;
 	ret->ttl_s = is_none
 	    ? limits->cache_negative_s
@@ -149,7 +159,7 @@ flight_tell(struct flight *f, const struct outcome *o)
 
 	while ((l = LIST_FIRST(&f->lookups)) != NULL) {
 		LIST_REMOVE(l, link);
-		l->done(o->addresses, o->count, l->arg);
+		l->done(o->addresses, o->count, o->why, l->arg);
 		free(l);
 	}
 }
@@ -184,16 +194,18 @@ on_flight_timer(evutil_socket_t fd, short what, void *arg)
 	flight_tell(f, &o);
 }
 
-/* c-ares may call this from inside flight_start(), so the loop goes on. */
+/* May come from inside flight_start(), so the loop goes on. */
 static void
-on_half(struct span packet, bool was_cancelled, void *arg)
+on_half(struct span packet, enum dialler_fault fault, void *arg)
 {
 	struct half *h = arg;
 	struct flight *f = h->flight;
 
 	h->is_open = false;
-	if (was_cancelled)
+	if (fault == DIALLER_FAULT_CANCELLED)
 		return;
+	h->fault =
+	    packet.len == 0 ? fault : DIALLER_FAULT_FAILED; /* it says so */
 	h->status = packet.len == 0
 	    ? DIALLER_ANSWER_FAILED
 	    : dialler_answer_parse(packet, f->host, half_types[h - f->halves],
@@ -215,15 +227,27 @@ flight_arm(struct flight *f)
 }
 
 static void
+half_ask(struct half *h, uint16_t type)
+{
+	const struct flight *f = h->flight;
+	const struct dialler_resolver *r = f->resolver;
+
+	if (r->is_tls)
+		dialler_tls_ask(r->tls, f->host, type, &h->query);
+	else
+		dialler_ares_ask(r->ares, f->host, type, &h->query);
+}
+
+static void
 flight_start(struct flight *f)
 {
 	for (int i = 0; i < HALVES; i++) {
 		f->halves[i].is_open = true;
 		f->halves[i].status = DIALLER_ANSWER_FAILED;
+		f->halves[i].fault = DIALLER_FAULT_TIMEOUT;
 	}
 	for (int i = 0; i < HALVES; i++)
-		dialler_ares_ask(f->resolver->ares, f->host, half_types[i],
-		    &f->halves[i].query);
+		half_ask(&f->halves[i], half_types[i]);
 }
 
 static struct flight *
@@ -277,6 +301,8 @@ dialler_resolver_new(struct event_base *base, struct dialler_resolver **ret)
 	r->base = base;
 	r->cache = dialler_cache_new(1);
 	rc = r->cache == NULL ? -ENOMEM : dialler_ares_new(base, &r->ares);
+	if (rc == 0)
+		rc = dialler_tls_new(base, &r->tls);
 	if (rc != 0) {
 		dialler_resolver_free(r);
 		return rc;
@@ -292,8 +318,9 @@ dialler_resolver_free(struct dialler_resolver *r)
 
 	if (r == NULL)
 		return;
-	/* It cancels the halves, which live in the flights. */
+	/* They cancel the halves, which live in the flights. */
 	dialler_ares_free(r->ares);
+	dialler_tls_free(r->tls);
 	for (f = LIST_FIRST(&r->flights); f != NULL; f = next) {
 		next = LIST_NEXT(f, link);
 		flight_free(f);
@@ -318,19 +345,59 @@ restart_flights(struct dialler_resolver *r)
 	}
 }
 
+/* Whom one way has, the other way has not: nothing falls back to it. */
+static int
+set_resolvers(struct dialler_resolver *r, int roots_fd)
+{
+	const struct message_dialler_config *c = r->config;
+	struct roots *roots = NULL;
+	int rc = 0, tls_rc;
+
+	r->is_tls =
+	    c->resolver_count > 0 && c->resolvers[0].tls_name[0] != '\0';
+	if (roots_fd != -1 && r->is_tls)
+		rc = roots_map(roots_fd, &roots);
+	tls_rc = dialler_tls_configure(r->tls, c->resolvers,
+	    r->is_tls ? c->resolver_count : 0, roots,
+	    c->limits.resolve_timeout_ms);
+	roots_unref(roots);
+	if (rc == 0)
+		rc = tls_rc;
+	tls_rc = dialler_ares_set_resolvers(r->ares, c->resolvers,
+	    r->is_tls ? 0 : c->resolver_count);
+	return rc != 0 ? rc : tls_rc;
+}
+
 int
 dialler_resolver_configure(struct dialler_resolver *r,
-    const struct message_dialler_config *config)
+    const struct message_dialler_config *config, int roots_fd)
 {
 	int rc;
 
 	r->config = config;
 	dialler_cache_flush(r->cache);
 	dialler_cache_resize(r->cache, config->limits.cache_names);
-	rc = dialler_ares_set_resolvers(r->ares, config->resolvers,
-	    config->resolver_count);
+	rc = set_resolvers(r, roots_fd);
 	restart_flights(r);
 	return rc;
+}
+
+void
+dialler_resolver_probe(struct dialler_resolver *r)
+{
+	dialler_tls_probe(r->tls);
+}
+
+void
+dialler_resolver_status(const struct dialler_resolver *r,
+    struct message_dialler_status *ret)
+{
+	*ret = (struct message_dialler_status){ .resolver_count = 0 };
+	if (r->config == NULL)
+		return;
+	ret->resolver_count = r->config->resolver_count;
+	for (unsigned int i = 0; r->is_tls && i < ret->resolver_count; i++)
+		dialler_tls_state(r->tls, i, &ret->resolvers[i]);
 }
 
 bool

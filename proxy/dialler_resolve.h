@@ -10,6 +10,7 @@
 #include "base/message_dialler.h"
 #include "proxy/dialler_answer.h"
 #include "proxy/dialler_cache.h"
+#include "proxy/dialler_query.h"
 
 struct event_base;
 struct dialler_resolver;
@@ -18,12 +19,12 @@ struct dialler_lookup; /* one who waits for a name */
 #define DIALLER_RESOLVED_MAX (2 * DIALLER_ANSWER_ADDRESSES_MAX)
 
 /*
- * None: the name does not resolve, or not in time, or the answer was none that
- * we take. Addresses are borrowed until the callee returns. Comes from the
- * event loop; the lookup is gone then.
+ * None: why says whether the name does not resolve, or not in time, or the
+ * answer was none that we take. Addresses are borrowed until the callee
+ * returns. Comes from the event loop; the lookup is gone then.
  */
 typedef void dialler_resolved(const struct address *addresses,
-    unsigned int count, void *arg);
+    unsigned int count, enum dialler_fault why, void *arg);
 
 /* Before the process is sealed (dialler_ares.h). 0 or -errno. */
 int dialler_resolver_new(struct event_base *base,
@@ -32,10 +33,15 @@ int dialler_resolver_new(struct event_base *base,
 void dialler_resolver_free(struct dialler_resolver *r);
 /*
  * Takes resolvers and limits over; config is borrowed for good. What was known
- * is forgotten, what is being asked is asked again. 0 or -errno.
+ * is forgotten, what is being asked is asked again. roots_fd (borrowed; -1:
+ * none) is the index by which resolvers by TLS are verified. 0 or -errno.
  */
 int dialler_resolver_configure(struct dialler_resolver *r,
-    const struct message_dialler_config *config);
+    const struct message_dialler_config *config, int roots_fd);
+/* Looks at those by TLS now, rather than when the first name is wanted. */
+void dialler_resolver_probe(struct dialler_resolver *r);
+void dialler_resolver_status(const struct dialler_resolver *r,
+    struct message_dialler_status *ret);
 
 /* As dialler_cache_find(). */
 bool dialler_resolver_known(struct dialler_resolver *r, const char *host,

@@ -169,6 +169,20 @@ again_api_answer(struct rd *r, struct wr *w)
 	return true;
 }
 
+/* A part of two messages. */
+static bool
+again_resolver_state(struct rd *r, struct wr *w)
+{
+	struct message_resolver_state m = { .state = 0 };
+
+	message_resolver_state_decode(r, &m);
+	if (!rd_ok(r))
+		return false;
+	message_resolver_state_encode(w, &m);
+	return true;
+}
+
+AGAIN(dialler_status)
 AGAIN(ask)
 AGAIN(asked)
 AGAIN(ask_allowed)
@@ -241,6 +255,8 @@ static again *const kinds[] = {
 	again_recent,
 	again_recent_wanted,
 	again_top,
+	again_dialler_status,
+	again_resolver_state,
 };
 
 int

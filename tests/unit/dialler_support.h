@@ -75,6 +75,7 @@ struct world {
 	int gate_room; /* SO_SNDBUF towards the next gate; 0: as it is */
 	/* What the proxy's password comes as; NULL: nothing comes. */
 	const char *password;
+	struct span roots; /* the index of roots; empty: none comes */
 };
 
 /* One turn of the loop, which must have something to do. */
@@ -244,19 +245,25 @@ try_config(struct world *w)
 	static uint8_t buf[MESSAGE_LARGE_BYTES];
 	struct wr body = wr_init(buf, sizeof(buf));
 	const unsigned int before = w->done_count;
-
-	int fd = -1;
+	int fds[DIALLER_CONFIG_FDS_MAX];
+	unsigned int count = 0;
 
 	w->config->proxy.has_password = w->password != NULL;
 	if (w->password != NULL)
 		assert_int_equal(fd_memfd_sealed("test", w->password,
-				     strlen(w->password), &fd),
+				     strlen(w->password), &fds[count++]),
+		    0);
+	w->config->has_roots = w->roots.len > 0;
+	if (w->roots.len > 0)
+		assert_int_equal(fd_memfd_sealed("test", w->roots.ptr,
+				     w->roots.len, &fds[count++]),
 		    0);
 	message_dialler_config_encode(&body, w->config);
 	assert_int_equal(chan_send(w->supervisor, MSG_DIALLER_CONFIG, 1, &body,
-			     &fd, fd == -1 ? 0 : 1),
+			     fds, count),
 	    0);
-	fd_close(&fd);
+	for (unsigned int i = 0; i < count; i++)
+		fd_close(&fds[i]);
 	wait_for_count(w, &w->done_count, before + 1);
 }
 

@@ -259,6 +259,13 @@ on_tcp(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void
+nameserver_answer(struct nameserver *n, const struct dns_query *q, struct wr *w)
+{
+	note(n, q, true);
+	put_answer(n, q, quirk_of(n, q->text), true, w);
+}
+
 static void
 on_tcp_accept(evutil_socket_t fd, short what, void *arg)
 {

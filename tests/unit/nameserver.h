@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
+#include "wire/dns.h"
+
 struct event_base;
 struct nameserver;
 
@@ -45,5 +48,8 @@ uint16_t nameserver_port(const struct nameserver *n);
 size_t nameserver_count(const struct nameserver *n);
 size_t nameserver_count_of(const struct nameserver *n, const char *name);
 size_t nameserver_count_tcp(const struct nameserver *n);
+/* Its answer to a question that came in another way, without a frame. */
+void nameserver_answer(struct nameserver *n, const struct dns_query *q,
+    struct wr *w);
 
 #endif

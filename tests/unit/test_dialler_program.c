@@ -4,6 +4,7 @@
  */
 #include "tests/unit/dialler_support.h"
 #include "tests/unit/dialler_zone.h"
+#include "tests/unit/dot_support.h"
 #include "tests/unit/program_support.h"
 
 static void
@@ -39,12 +40,39 @@ dials_under_its_filter(void **state)
 	world_free(w);
 }
 
+/* TLS in a root that is empty: a good one, and each end of a bad one. */
+static void
+asks_by_tls_under_its_filter(void **state)
+{
+	struct dot_peer p[2] = { { .cert = FIX_CERT_EXPIRED },
+		{ .way = DOT_CLOSES_EACH } };
+	int fd;
+	struct world *w = world_new_bare(zone, &fd);
+	struct program dialler = program_start(TAPWARD_DIALLER_PROGRAM, fd);
+
+	(void)state;
+	dot_put(w, p, 2);
+	world_configure(w);
+	assert_origin_reached(w, dial_and_wait(w, "good.origin.example"));
+	p[1].way = DOT_NO_TLS;
+	send_config(w);
+	assert_int_equal(dial_and_wait(w, "other.origin.example")->m.reason,
+	    REASON_RESOLVE_FAILED);
+	assert_string_equal(w->records[w->record_count - 1].detail,
+	    "resolver-tls");
+	program_end(&dialler);
+	dot_peer_done(&p[0]);
+	dot_peer_done(&p[1]);
+	world_free(w);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dials_under_its_filter),
+		cmocka_unit_test(asks_by_tls_under_its_filter),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, dot_setup, dot_teardown);
 }

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "conf/hostconf.h"
+#include "conf/resolver_text.h"
 
 #include <fcntl.h>
 
@@ -75,6 +76,43 @@ a_proxy_may_be_an_address(void **state)
 }
 
 /* Each limit: a name, a reason, and a default within its bounds. */
+/* Each as it is written out for people: with its port. */
+static void
+resolvers_are_asked_by_tls_where_they_have_a_name(void **state)
+{
+	static const struct {
+		const char *text, *want, *name;
+	} rows[] = {
+		{ "9.9.9.9#dns.quad9.net", "9.9.9.9:853#dns.quad9.net",
+		    "dns.quad9.net" },
+		{ "10.0.0.53:8853#DNS.Corp.Example",
+		    "10.0.0.53:8853#dns.corp.example", "dns.corp.example" },
+		{ "2620:fe::fe#dns.quad9.net",
+		    "[2620:fe::fe]:853#dns.quad9.net", "dns.quad9.net" },
+		{ "[2620:fe::fe]:53#dns.quad9.net",
+		    "[2620:fe::fe]:53#dns.quad9.net", "dns.quad9.net" },
+		{ "10.0.0.53", "10.0.0.53:53", "" },
+		{ "[fd00::53]:5353", "[fd00::53]:5353", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[256], name[RESOLVER_NAME_SIZE];
+		struct hostconf *c;
+		struct err err;
+
+		(void)snprintf(text, sizeof(text),
+		    NO_CEILING "[upstream]\nresolver = %s\n", rows[i].text);
+		assert_int_equal(hostconf_parse("h.ini", span_of(text), &c,
+				     &err),
+		    0);
+		assert_string_equal(resolver_text(&c->resolvers[0], name),
+		    rows[i].want);
+		assert_string_equal(c->resolvers[0].tls_name, rows[i].name);
+		hostconf_free(c);
+	}
+}
+
 static void
 every_limit_has_a_reason_and_a_sound_default(void **state)
 {
@@ -282,6 +320,23 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		{ "metrics without a port",
 		    NO_CEILING "[daemon]\nmetrics-listen = 127.0.0.1\n",
 		    "h.ini:4: metrics-listen" },
+		{ "a resolver by TLS beside one in the clear",
+		    NO_CEILING "[upstream]\nresolver = 10.0.0.53\n"
+			       "resolver = 9.9.9.9#dns.quad9.net\n",
+		    "h.ini:5: resolver = 9.9.9.9#dns.quad9.net: some are asked "
+		    "by TLS and some are not" },
+		{ "and the other way round",
+		    NO_CEILING "[upstream]\n"
+			       "resolver = 9.9.9.9#dns.quad9.net, 10.0.0.53\n",
+		    "h.ini:4: resolver = 10.0.0.53: some are asked by TLS" },
+		{ "a certificate's name that is an address",
+		    NO_CEILING "[upstream]\nresolver = 9.9.9.9#9.9.9.9\n",
+		    "h.ini:4: resolver = 9.9.9.9#9.9.9.9: behind the '#' is" },
+		{ "or of one label",
+		    NO_CEILING "[upstream]\nresolver = 9.9.9.9#dns\n",
+		    "h.ini:4: resolver = 9.9.9.9#dns: behind the '#' is" },
+		{ "or empty", NO_CEILING "[upstream]\nresolver = 9.9.9.9#\n",
+		    "h.ini:4: resolver = 9.9.9.9#: behind the '#' is" },
 		{ "a resolver by name",
 		    NO_CEILING "[upstream]\nresolver = dns.example\n",
 		    "h.ini:4: resolver = dns.example: write ADDRESS" },
@@ -704,6 +759,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_has_a_default_but_the_ceiling),
 		cmocka_unit_test(a_proxy_may_be_an_address),
+		cmocka_unit_test(
+		    resolvers_are_asked_by_tls_where_they_have_a_name),
 		cmocka_unit_test(every_limit_has_a_reason_and_a_sound_default),
 		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(what_cannot_hold_is_refused_with_its_line),
