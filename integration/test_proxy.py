@@ -2,13 +2,12 @@
 test tells it to. Its password is where it must be, and nowhere else.
 """
 import base64
-import json
 import re
 import secrets
-import ssl
 
 from harness import memory
 from harness.claims import claim, contains, equal, lacks, until
+from harness.issuer import Issuer
 from harness.origins import HeadsOrigin, RawOrigin
 from harness.raw import connect, read, synthetic
 from harness.squid import Squid
@@ -109,21 +108,6 @@ class Mail:
             peer.sendall(part)
 
 
-class Issuer:
-    def __init__(self, w):
-        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.tls.load_cert_chain(*w.authority.issue("issuer.example.net"))
-        self.raw = w.own(RawOrigin(w.net, ISSUER, 443, self.serve))
-
-    def serve(self, peer, record):
-        body = json.dumps({"access_token": "minted-" + TOKEN,
-                           "token_type": "bearer", "expires_in": 600}).encode()
-        with self.tls.wrap_socket(peer, server_side=True) as k:
-            k.recv(65536)
-            k.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                      b"Content-Length: %d\r\n\r\n" % len(body) + body)
-
-
 class Odd:
     """A proxy that answers with bytes of a test's choice."""
 
@@ -166,7 +150,7 @@ def world():
         odd = Odd(w)
         w.start()
         Mail(w)
-        Issuer(w)
+        Issuer(w, ISSUER, "issuer.example.net", "minted-" + TOKEN)
         plain = w.own(RawOrigin(w.net, PLAIN, 80, plain_origin))
         origin = w.own(HeadsOrigin(w, ORIGIN, *BEHIND, "direct.example.com"))
         _world.update(w=w, squid=squid, odd=odd, origin=origin, plain=plain,
