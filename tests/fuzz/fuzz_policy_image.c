@@ -43,6 +43,11 @@ check_verdict(const struct verdict *v)
 	must(strlen(v->credential) < RULE_NAME_SIZE);
 	must(strlen(v->file) < IMAGE_STRING_SIZE);
 	must(strlen(v->say) < IMAGE_STRING_SIZE);
+	if (v->learned.reason == REASON_NONE)
+		return;
+	must(v->action != ACTION_DENY && v->credential[0] == '\0');
+	must(strlen(v->learned.rule) < RULE_NAME_SIZE);
+	must(strlen(v->learned.file) < IMAGE_STRING_SIZE);
 }
 
 static void
