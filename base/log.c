@@ -65,6 +65,24 @@ log_level_from_env(void)
 	return LOG_LEVEL_INFO;
 }
 
+const char *
+log_program_name(void)
+{
+	return log_program;
+}
+
+int
+log_level_syslog(enum log_level level)
+{
+	return levels[level].syslog;
+}
+
+bool
+log_is_wanted(enum log_level level)
+{
+	return level <= log_max;
+}
+
 /* One line whatever the message held, and printable ASCII. */
 static void
 make_printable(char *s, size_t len)
@@ -113,6 +131,19 @@ log_v(enum log_level level, const char *area, const char *fmt, va_list ap)
 	write_line(line, w.len);
 	if (log_watcher != NULL && level <= LOG_LEVEL_WARN)
 		log_watcher(line + start, w.len - start);
+}
+
+void
+log_show(enum log_level level, const char *text)
+{
+	char line[LINE_MAX_BYTES + 1];
+	struct wr w = wr_init(line, sizeof(line));
+
+	if (log_watcher == NULL || level > LOG_LEVEL_WARN)
+		return;
+	wr_fmt(&w, "%s %s", levels[level].name, text);
+	make_printable(line, w.len);
+	log_watcher(line, w.len);
 }
 
 void

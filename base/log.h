@@ -7,6 +7,7 @@
 #ifndef TAPWARD_BASE_LOG_H
 #define TAPWARD_BASE_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/bytes.h"
@@ -30,6 +31,13 @@ enum log_level log_level_from_env(void);
  */
 typedef void log_watch_fn(const char *line, size_t len);
 void log_watch(log_watch_fn *fn);
+
+/* For log_event.c: what a line is made of, and whether there would be one. */
+const char *log_program_name(void);
+int log_level_syslog(enum log_level level);
+bool log_is_wanted(enum log_level level);
+/* "area text" was written elsewhere: shows it to the watcher alone. */
+void log_show(enum log_level level, const char *text);
 
 __attribute__((format(printf, 3, 4))) void log_at(enum log_level level,
     const char *area, const char *fmt, ...);

@@ -11,7 +11,7 @@
 #define TAPWARD_BASE_MESSAGE_H
 
 /* Raised when any body changes; a child of another version is replaced. */
-#define MESSAGE_PROTOCOL 8
+#define MESSAGE_PROTOCOL 9
 
 /* Longest body of a message that has no larger need. */
 #define MESSAGE_SMALL_BYTES 4096
@@ -100,6 +100,10 @@ enum message_type {
 	/* supervisor -> recorder: what it remembers (message_recent.h) */
 	MSG_RECORDER_RECENT = 122,
 	MSG_RECORDER_RECENT_ANSWER = 123,
+	/* supervisor -> recorder; fds: [where heads go], O_APPEND; no body */
+	MSG_RECORDER_ANCHOR = 124,
+	/* the same; fds: a way to systemd's journal (log_event.h); no body */
+	MSG_RECORDER_JOURNAL = 126,
 
 	/* supervisor -> compile (message_compile.h) */
 	MSG_COMPILE = 128,  /* fds: the text, sealed */

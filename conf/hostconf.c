@@ -156,21 +156,6 @@ take_accelerator(struct hostconf_parse *p, struct span v)
 	return NULL;
 }
 
-static const char *
-take_rotate_size(struct hostconf_parse *p, struct span v)
-{
-	uint64_t n;
-
-	if (span_is(v, "never")) {
-		p->c->rotate_bytes = 0;
-		return NULL;
-	}
-	if (!limit_parse(UNIT_BYTES, v, &n) || n < HOSTCONF_ROTATE_MIN_BYTES)
-		return "a size of at least 1MB (64MB, 1GB), or `never`";
-	p->c->rotate_bytes = n;
-	return NULL;
-}
-
 static int
 finish_ceiling(struct hostconf_parse *p)
 {
@@ -234,7 +219,11 @@ static const struct key_row keys[] = {
 	{ "run-as", HOSTCONF_ASK, false, hostconf_take_hook_user },
 	{ "timeout", HOSTCONF_ASK, false, hostconf_take_hook_timeout },
 	{ "accelerator", HOSTCONF_VM, false, take_accelerator },
-	{ "rotate-size", HOSTCONF_AUDIT, false, take_rotate_size },
+	{ "rotate-size", HOSTCONF_AUDIT, false, hostconf_take_rotate_size },
+	{ "rotate-age", HOSTCONF_AUDIT, false, hostconf_take_rotate_age },
+	{ "keep", HOSTCONF_AUDIT, false, hostconf_take_keep },
+	{ "keep-age", HOSTCONF_AUDIT, false, hostconf_take_keep_age },
+	{ "anchor", HOSTCONF_AUDIT, false, hostconf_take_anchor },
 	{ "kind", HOSTCONF_CREDENTIAL, false, hostconf_take_kind },
 	{ "value", HOSTCONF_CREDENTIAL, false, hostconf_take_value },
 	{ "host", HOSTCONF_CREDENTIAL, true, hostconf_take_chost },

@@ -102,8 +102,13 @@ struct hostconf {
 	uint32_t ask_hook_timeout_ms;
 	/* [vm]: `accelerator = tcg`, for a host whose KVM does not work */
 	bool has_no_kvm;
-	/* [audit]: the log is moved aside above this; 0: never */
+	/* [audit]: the log is moved aside above this, or this old; 0: never */
 	uint64_t rotate_bytes;
+	uint64_t rotate_age_ms;
+	/* of what was moved aside; 0: all */
+	uint32_t keep_files;
+	uint64_t keep_age_ms;
+	char anchor[HOSTCONF_PATH_SIZE]; /* "": none */
 	/* [limits], by enum limit */
 	uint64_t limits[LIMIT_COUNT];
 };

@@ -63,6 +63,10 @@ hostconf_take hostconf_take_hook, hostconf_take_hook_user,
     hostconf_take_hook_timeout;
 int hostconf_finish_ask(struct hostconf_parse *p);
 
+/* hostconf_audit.c */
+hostconf_take hostconf_take_rotate_size, hostconf_take_rotate_age,
+    hostconf_take_keep, hostconf_take_keep_age, hostconf_take_anchor;
+
 /* hostconf_ca.c */
 hostconf_take hostconf_take_ca_host, hostconf_take_ca_set_file,
     hostconf_take_only;

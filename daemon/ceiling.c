@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "daemon/files.h"
 #include "daemon/supervisor.h"
 
@@ -33,9 +34,9 @@ take_over(struct supervisor *sv, struct policy_set *p)
 		return rc;
 	policy_set_done(&sv->ceiling);
 	sv->ceiling = policy_set_steal(p);
-	log_info("ceiling", "file=%s digest=%s rules=%zu hosts=%zu",
-	    sv->ceiling.display_name, sv->ceiling.digest,
-	    policy_rule_count(sv->ceiling.policy),
+	log_event(LOG_EVENT_CEILING, NULL, "ceiling",
+	    "file=%s digest=%s rules=%zu hosts=%zu", sv->ceiling.display_name,
+	    sv->ceiling.digest, policy_rule_count(sv->ceiling.policy),
 	    policy_host_count(sv->ceiling.policy));
 	return 0;
 }
@@ -133,7 +134,8 @@ ceiling_load(struct supervisor *sv, ceiling_done *done, void *arg)
 	int rc;
 
 	if (!h->has_ceiling) {
-		log_warn("ceiling", "none: [ceiling] policy = none");
+		log_event(LOG_EVENT_NO_CEILING, NULL, "ceiling",
+		    "none: [ceiling] policy = none");
 		policy_set_done(&sv->ceiling);
 		done(arg, 0, "");
 		return;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "daemon/boot.h"
 #include "daemon/connect.h"
 #include "daemon/counters.h"
@@ -330,8 +331,9 @@ on_done(void *arg, int rc, const struct err *err)
 
 	s->sv->creating--;
 	if (rc != 0) {
-		log_warn("sandbox", "name=%s create: %s", s->state.name,
-		    err->text);
+		log_event(LOG_EVENT_SANDBOX_FAILED,
+		    &(const struct log_about){ .sandbox = s->state.name },
+		    "sandbox", "name=%s create: %s", s->state.name, err->text);
 		answer(s, result_of(rc), err->text);
 		sandbox_discard(s);
 		return;

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "daemon/connect.h"
 #include "daemon/counters.h"
 #include "daemon/learning.h"
@@ -149,7 +150,11 @@ on_gone(void *arg)
 {
 	struct sandbox *s = arg;
 
-	log_warn("gate", "sandbox=%s pid=%d gone", s->state.name,
+	log_event(LOG_EVENT_GATE_GONE,
+	    &(const struct log_about){ .sandbox = s->state.name,
+		.reason = "gate-restart",
+		.role = "gate" },
+	    "gate", "sandbox=%s pid=%d gone", s->state.name,
 	    (int)gate_pid(s->gate));
 	questions_forget(s);
 	gate_free(s->gate);

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "base/message.h"
 #include "base/message_broker.h"
 #include "conf/grant.h"
@@ -134,7 +135,9 @@ note_fault(struct supervisor *sv, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	log_err("broker", "%s", text);
+	log_event(LOG_EVENT_CREDENTIAL_FAULT,
+	    &(const struct log_about){ .reason = "credential-unavailable" },
+	    "broker", "%s", text);
 	if (sv->credential_fault[0] == '\0')
 		memcpy(sv->credential_fault, text, sizeof(text));
 }

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "base/message.h"
 #include "daemon/host_watch.h"
 #include "daemon/jobs.h"
@@ -82,7 +83,9 @@ on_configured(void *arg, int rc, const struct answer *a)
 {
 	(void)arg;
 	if (rc != 0)
-		log_err("dialler", "configuration refused: %s", a->text);
+		log_event(LOG_EVENT_RESOLVER,
+		    &(const struct log_about){ .reason = "resolve-failed" },
+		    "dialler", "configuration refused: %s", a->text);
 }
 
 void

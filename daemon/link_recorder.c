@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "base/message.h"
 #include "conf/verdict.h"
 #include "daemon/jobs.h"
@@ -44,6 +45,50 @@ link_recorder_open_log(struct supervisor *sv)
 	if (count > 1)
 		(void)close(fds[1]);
 	return rc;
+}
+
+/* A file, or a device: a pipe without a reader would make us wait. */
+static int
+open_anchor(const char *path, int *ret_fd)
+{
+	AUTO_CLOSE int fd = open(path,
+	    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+		O_CLOEXEC,
+	    0640);
+	struct stat st;
+
+	if (fd == -1 || fstat(fd, &st) == -1)
+		return -errno;
+	if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
+		return -ENOTSUP;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+void
+link_recorder_anchor(struct supervisor *sv)
+{
+	const char *path = sv->config->host->anchor;
+	AUTO_CLOSE int fd = -1;
+	int rc = *path == '\0' ? 0 : open_anchor(path, &fd);
+
+	if (rc != 0)
+		log_event(LOG_EVENT_AUDIT_ANCHOR, NULL, "audit",
+		    "[audit] anchor: %s: %s; heads go to the journal alone",
+		    path, strerror(-rc));
+	(void)service_tell(recorder_of(sv), MSG_RECORDER_ANCHOR, NULL, &fd,
+	    fd == -1 ? 0 : 1);
+}
+
+/* It lives in an empty root: ours is the only other way there. */
+static void
+give_journal(struct service *s)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (log_event_is_journal() &&
+	    log_event_connect(LOG_EVENT_JOURNAL, &fd) == 0)
+		(void)service_tell(s, MSG_RECORDER_JOURNAL, NULL, &fd, 1);
 }
 
 static struct message_recorder_sandbox
@@ -253,6 +298,8 @@ link_recorder_metrics(struct supervisor *sv, int sink)
 	    1);
 }
 
+static const struct log_about about_audit = { .reason = "audit-unavailable" };
+
 static int
 on_state(struct chan *c, struct chan_msg *msg, void *arg)
 {
@@ -263,8 +310,11 @@ on_state(struct chan *c, struct chan_msg *msg, void *arg)
 	(void)c;
 	if (rc != 0)
 		return rc;
+	if (!s->sv->audit_can_write && can_write)
+		log_event(LOG_EVENT_AUDIT_WRITES, NULL, "audit",
+		    "the log can be written");
 	if (s->sv->audit_can_write && !can_write)
-		log_err("audit",
+		log_event(LOG_EVENT_AUDIT_FAILED, &about_audit, "audit",
 		    "the log cannot be written: guests are "
 		    "refused new exchanges; make room in %s",
 		    s->sv->config->host->log_dir);
@@ -355,6 +405,8 @@ on_up(struct service *s)
 	if (rc != 0)
 		log_err("audit", "%s/audit.jsonl: %s",
 		    sv->config->host->log_dir, strerror(-rc));
+	give_journal(s);
+	link_recorder_anchor(sv);
 	if (s->restarts > 0)
 		link_recorder_event(sv, NULL,
 		    "gap: the recorder was started anew",

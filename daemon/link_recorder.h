@@ -15,6 +15,11 @@ extern const struct service_spec link_recorder_spec;
 
 /* Opens the audit log (again, after a rotation) and hands it over. */
 int link_recorder_open_log(struct supervisor *sv);
+/*
+ * Opens `[audit] anchor` and hands it over, or tells that there is none. What
+ * is wrong with it is logged.
+ */
+void link_recorder_anchor(struct supervisor *sv);
 /* A sender's channel of the sandbox; borrowed. 0, -EAGAIN or -errno. */
 int link_recorder_attach(const struct sandbox *s, int fd);
 /* Its packet log. */

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "daemon/dirs.h"
 #include "daemon/host_watch.h"
 #include "daemon/jobs.h"
@@ -203,8 +204,8 @@ on_signal(evutil_socket_t signo, short what, void *arg)
 	}
 	/* For an upgrade: guests go on, the next tapwardd takes them up. */
 	sv->is_leaving = signo == SIGUSR1;
-	log_info("stop", "signal=%d sandboxes=%u %s", (int)signo,
-	    sv->sandbox_count, sv->is_leaving ? "go on" : "end");
+	log_event(LOG_EVENT_STOPPING, NULL, "stop", "signal=%d sandboxes=%u %s",
+	    (int)signo, sv->sandbox_count, sv->is_leaving ? "go on" : "end");
 	(void)event_base_loopbreak(sv->base);
 }
 
@@ -301,7 +302,8 @@ run(struct supervisor *sv)
 	if (rc == 0)
 		rc = init_parts(sv, &err);
 	if (rc != 0) {
-		log_err("start", "%s", err.text);
+		log_event(LOG_EVENT_START_FAILED, NULL, "start", "%s",
+		    err.text);
 		exit(rc == -EINVAL ? EXIT_CONFIG : EXIT_FAILURE);
 	}
 	rc = watch_signals(sv, events);
@@ -315,6 +317,17 @@ run(struct supervisor *sv)
 		(void)event_base_dispatch(sv->base);
 	end_parts(sv);
 	end_rest(sv, events);
+}
+
+/* Without one, and if it does not answer, all goes to standard error. */
+static void
+use_journal(void)
+{
+	int fd;
+
+	if (log_event_is_journal() &&
+	    log_event_connect(LOG_EVENT_JOURNAL, &fd) == 0)
+		log_event_use(fd);
 }
 
 int
@@ -332,6 +345,7 @@ main(int argc, char **argv)
 
 	log_init("tapwardd", log_level_from_env());
 	last_errors_keep();
+	use_journal();
 	sv.config_path = o.config;
 	sv.started_wall_ms = clock_wall_ms();
 	LIST_INIT(&sv.sandboxes);

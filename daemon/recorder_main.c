@@ -15,6 +15,7 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "base/message.h"
 #include "daemon/recorder_log.h"
 #include "daemon/recorder_metrics.h"
@@ -34,6 +35,8 @@ struct recorder {
 	struct recorder_readers *readers;
 	struct recorder_metrics metrics;
 	struct event *anchor_event;
+	int anchor_fd; /* `[audit] anchor`; -1 without one */
+	bool is_anchor_broken;
 	uint64_t anchored_seq;
 	uint64_t written_us;
 };
@@ -96,16 +99,38 @@ on_log_written(void *arg)
 	pace(rec);
 }
 
-/* Whoever rewrites the file cannot rewrite the journal. */
+static void
+write_anchor(struct recorder *rec, const struct message_recorder_status *s)
+{
+	char line[DIGEST_TEXT_SIZE + 80], time[CLOCK_TEXT_SIZE];
+	struct wr w = wr_init(line, sizeof(line));
+	int rc;
+
+	if (rec->anchor_fd == -1)
+		return;
+	wr_fmt(&w, "%s seq=%" PRIu64 " head=%s\n",
+	    clock_text(clock_wall_ms(), time), s->seq, s->head);
+	rc = fd_write_all(rec->anchor_fd, w.buf, w.len);
+	if (rc != 0 && !rec->is_anchor_broken)
+		log_event(LOG_EVENT_AUDIT_ANCHOR, NULL, "anchor",
+		    "[audit] anchor: %s", strerror(-rc));
+	rec->is_anchor_broken = rc != 0;
+}
+
+/* Whoever rewrites the file cannot rewrite the journal, or another disk. */
 static void
 anchor(struct recorder *rec)
 {
 	struct message_recorder_status status = { 0 };
 
+	/* What is not in the file may never be: no anchor is ahead of it. */
+	recorder_log_flush(rec->log);
 	fill_status(rec, &status);
-	if (status.seq == rec->anchored_seq)
+	if (!status.can_write || status.seq == rec->anchored_seq)
 		return;
-	log_info("anchor", "seq=%" PRIu64 " head=%s", status.seq, status.head);
+	log_event(LOG_EVENT_AUDIT_HEAD, NULL, "anchor",
+	    "seq=%" PRIu64 " head=%s", status.seq, status.head);
+	write_anchor(rec, &status);
 	rec->anchored_seq = status.seq;
 }
 
@@ -139,6 +164,28 @@ on_log(struct chan *c, struct chan_msg *msg, void *arg)
 		    "audit=unusable error=\"%s\" next=\"move the "
 		    "log away and reload\"",
 		    strerror(-rc));
+	return 0;
+}
+
+static int
+on_anchor_file(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct recorder *rec = arg;
+
+	(void)c;
+	fd_close(&rec->anchor_fd);
+	if (msg->fd_count > 0)
+		rec->anchor_fd = take_fd(msg);
+	rec->is_anchor_broken = false;
+	return 0;
+}
+
+static int
+on_journal(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	(void)c;
+	(void)arg;
+	log_event_use(take_fd(msg));
 	return 0;
 }
 
@@ -328,6 +375,8 @@ on_recent(struct chan *c, struct chan_msg *msg, void *arg)
 
 static const struct chan_rule rules[] = {
 	{ MSG_RECORDER_LOG, 0, 1, 2, on_log },
+	{ MSG_RECORDER_ANCHOR, 0, 0, 1, on_anchor_file },
+	{ MSG_RECORDER_JOURNAL, 0, 1, 1, on_journal },
 	{ MSG_RECORDER_ATTACH, MESSAGE_SMALL_BYTES, 1, 1, on_attach },
 	{ MSG_RECORDER_NFLOG, MESSAGE_SMALL_BYTES, 1, 1, on_nflog },
 	{ MSG_RECORDER_POLICY, MESSAGE_SMALL_BYTES, 0, 0, on_policy },
@@ -398,6 +447,7 @@ recorder_init(struct recorder *rec)
 	const struct timeval every = { .tv_sec = ANCHOR_S };
 	struct event_base *base = rec->child.base;
 
+	rec->anchor_fd = -1;
 	rec->log = recorder_log_new(base, &log_cb);
 	rec->senders = recorder_senders_new(base, &sender_cb);
 	if (rec->log != NULL)
@@ -430,5 +480,6 @@ main(int argc, char **argv)
 	recorder_init(&rec);
 	status = child_serve(&rec.child, &spec, &rec);
 	recorder_log_flush(rec.log);
+	anchor(&rec);
 	return status;
 }

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "base/message.h"
 #include "daemon/connect.h"
 #include "daemon/jobs.h"
@@ -328,8 +329,9 @@ on_done(void *arg, int rc, const struct err *err)
 		sandbox_say(s, "reload");
 		answer(s, API_OK, "");
 	} else {
-		log_warn("sandbox", "name=%s reload: %s", s->state.name,
-		    err->text);
+		log_event(LOG_EVENT_POLICY_REFUSED,
+		    &(const struct log_about){ .sandbox = s->state.name },
+		    "sandbox", "name=%s reload: %s", s->state.name, err->text);
 		answer(s, result_of(rc), err->text);
 	}
 	jobs_after(s);

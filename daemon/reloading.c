@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/log_event.h"
 #include "daemon/ceiling.h"
 #include "daemon/jobs.h"
 #include "daemon/link_api.h"
@@ -13,6 +14,7 @@
 #include "daemon/link_ca.h"
 #include "daemon/link_dialler.h"
 #include "daemon/link_recorder.h"
+#include "daemon/rotate.h"
 #include "daemon/supervisor.h"
 
 /* What cannot change while sandboxes run under it. */
@@ -36,7 +38,7 @@ is_compatible(const struct config *a, const struct config *b)
 static void
 note(struct supervisor *sv, const char *text)
 {
-	log_err("reload", "%s", text);
+	log_event(LOG_EVENT_RELOAD_REFUSED, NULL, "reload", "%s", text);
 	if (sv->reloading.text[0] == '\0')
 		(void)snprintf(sv->reloading.text, sizeof(sv->reloading.text),
 		    "%s", text);
@@ -51,6 +53,8 @@ answer(struct supervisor *sv, const char *what)
 		.text = r->text,
 	};
 
+	if (a.result == API_OK)
+		log_event(LOG_EVENT_RELOADED, NULL, "reload", "%s", what);
 	link_api_answer(sv, &r->request, &a, -1);
 	r->request = (struct sandbox_request){ 0 };
 	link_recorder_event(sv, NULL, what, REASON_NONE);
@@ -139,6 +143,8 @@ hand_on(struct supervisor *sv)
 
 	if (rc != 0)
 		log_err("reload", "audit log: %s", strerror(-rc));
+	link_recorder_anchor(sv);
+	rotate_check(sv);
 	sv->reloading.open =
 	    RELOADING_CREDENTIALS | RELOADING_ROOTS | RELOADING_CEILING;
 	link_broker_upstream(sv);

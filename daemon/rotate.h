@@ -1,7 +1,8 @@
 /*
- * Moves the audit log aside when it is larger than the host's configuration
- * wants (`[audit] rotate-size`), and finds what was moved. The recorder goes
- * on with the chain in the next file. Nothing is ever deleted.
+ * Moves the audit log aside when it is larger or older than the host's
+ * configuration wants (`[audit] rotate-size`, `rotate-age`), and finds what was
+ * moved. The recorder goes on with the chain in the next file. Of what was
+ * moved the oldest is removed if `keep` or `keep-age` say so; else nothing is.
  */
 #ifndef TAPWARD_DAEMON_ROTATE_H
 #define TAPWARD_DAEMON_ROTATE_H
@@ -13,6 +14,8 @@ struct supervisor;
 /* Looks from now on. 0 or -ENOMEM. */
 int rotate_start(struct supervisor *sv);
 void rotate_stop(struct supervisor *sv);
+/* Looks now. */
+void rotate_check(struct supervisor *sv);
 /*
  * Opens the newest files that were moved aside, at most max, the oldest of
  * them first, for the caller to close. Returns how many.

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "conf/budget.h"
 #include "daemon/counters.h"
 #include "daemon/files.h"
@@ -315,10 +316,35 @@ sandbox_watch(struct sandbox *s)
 	return rc == 0 ? watch_ttl(s) : rc;
 }
 
+/* By how it begins; what is not here has changed something of it. */
+static enum log_event
+event_of(const char *what)
+{
+	static const struct {
+		const char *begin;
+		enum log_event event;
+	} rows[] = {
+		{ "created", LOG_EVENT_SANDBOX_CREATED },
+		{ "adopted", LOG_EVENT_SANDBOX_ADOPTED },
+		{ "removed", LOG_EVENT_SANDBOX_ENDED },
+		{ "ended", LOG_EVENT_SANDBOX_ENDED },
+		{ "made anew", LOG_EVENT_SANDBOX_ENDED },
+		{ "gate replaced", LOG_EVENT_GATE_REPLACED },
+		{ "reload", LOG_EVENT_POLICY_RELOADED },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strncmp(what, rows[i].begin, strlen(rows[i].begin)) == 0)
+			return rows[i].event;
+	return LOG_EVENT_SANDBOX_CHANGED;
+}
+
 void
 sandbox_say(struct sandbox *s, const char *what)
 {
-	log_info("sandbox", "name=%s %s", s->state.name, what);
+	log_event(event_of(what),
+	    &(const struct log_about){ .sandbox = s->state.name }, "sandbox",
+	    "name=%s %s", s->state.name, what);
 	link_recorder_event(s->sv, s, what, REASON_NONE);
 	link_api_event(s, what);
 }

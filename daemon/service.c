@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "base/message_done.h"
 #include "daemon/files.h"
 #include "daemon/jobs.h"
@@ -93,13 +94,22 @@ is_noted(const struct service *s)
 }
 
 static void
+tell(const struct service *s, enum log_event e, pid_t pid, const char *what)
+{
+	const struct log_about about = { .role = s->spec->role };
+
+	log_event(e, &about, "service", "role=%s pid=%d %s", s->spec->role,
+	    (int)pid, what);
+}
+
+static void
 on_hello(struct proc *p, const struct message_hello *hello, void *arg)
 {
 	struct service *s = arg;
 
 	(void)hello;
-	log_info("service", "role=%s pid=%d up%s", s->spec->role,
-	    (int)proc_pid(p), s->was_adopted ? " adopted" : "");
+	tell(s, LOG_EVENT_PROCESS_UP, proc_pid(p),
+	    s->was_adopted ? "up adopted" : "up");
 	s->is_same = s->was_adopted && is_noted(s);
 	s->spec->on_up(s);
 }
@@ -140,8 +150,7 @@ on_gone(struct proc *p, void *arg)
 {
 	struct service *s = arg;
 
-	log_warn("service", "role=%s pid=%d gone", s->spec->role,
-	    (int)proc_pid(p));
+	tell(s, LOG_EVENT_PROCESS_GONE, proc_pid(p), "gone");
 	proc_free(p);
 	s->proc = NULL;
 	s->restarts++;
@@ -263,7 +272,9 @@ on_restart(evutil_socket_t fd, short what, void *arg)
 	rc = service_start(s);
 	if (rc == 0)
 		return;
-	log_err("service", "role=%s start: %s", s->spec->role, strerror(-rc));
+	log_event(LOG_EVENT_PROCESS_FAILED,
+	    &(const struct log_about){ .role = s->spec->role }, "service",
+	    "role=%s start: %s", s->spec->role, strerror(-rc));
 	schedule_restart(s);
 }
 

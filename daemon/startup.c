@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/log_event.h"
 #include "daemon/ceiling.h"
 #include "daemon/host_watch.h"
 #include "daemon/jobs.h"
@@ -174,7 +175,8 @@ on_started(void *arg, int rc, const struct err *err)
 	struct supervisor *sv = arg;
 
 	if (rc != 0) {
-		log_err("start", "%s", err->text);
+		log_event(LOG_EVENT_START_FAILED, NULL, "start", "%s",
+		    err->text);
 		sv->exit_status = 1;
 		/* What an earlier one made is not lost with us. */
 		sv->is_leaving = true;
@@ -183,7 +185,8 @@ on_started(void *arg, int rc, const struct err *err)
 	}
 	sv->is_serving = true;
 	link_recorder_event(sv, NULL, "started", REASON_NONE);
-	log_info("start", "serving socket=%s/control.sock sandboxes=%u",
+	log_event(LOG_EVENT_STARTED, NULL, "start",
+	    "serving socket=%s/control.sock sandboxes=%u",
 	    sv->config->host->run_dir, sv->sandbox_count);
 	pool_fill(&sv->pool);
 	if (rotate_start(sv) != 0)

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_event.h"
 #include "daemon/jobs.h"
 #include "daemon/link_broker.h"
 #include "daemon/link_dialler.h"
@@ -215,8 +216,9 @@ end_part(struct watchdog *w, enum part part)
 	struct sandbox *s = sandbox_find(w->sv, WATCHDOG_SANDBOX);
 	struct service *service = &w->sv->services[part_services[part]];
 
-	log_err("watchdog", "part=%s: no answer in time; it is replaced",
-	    part_names[part]);
+	log_event(LOG_EVENT_WATCHDOG,
+	    &(const struct log_about){ .role = part_names[part] }, "watchdog",
+	    "part=%s: no answer in time; it is replaced", part_names[part]);
 	if (part != PART_GATE && service_is_up(service))
 		proc_kill(service->proc);
 	else if (part == PART_GATE && s != NULL && s->gate != NULL &&

@@ -159,7 +159,8 @@ all_sections_are_read(void **state)
 	    "grant = ci-* user:ci-runner, x group:dev\ngrant = root-box\n"
 	    "[credential key]\nvalue = credential:key\nhost = a.example.org\n"
 	    "apply = header:X-Api-Key\ngrant = *\nset-cookie = keep\n"
-	    "[audit]\nrotate-size = 64MiB\n"
+	    "[audit]\nrotate-size = 64MiB\nrotate-age = 1d\nkeep = 12\n"
+	    "keep-age = 30d\nanchor = /mnt/other/heads\n"
 	    "[limits]\nconnections = 8\nhead-bytes = 32KiB\nlease = 1m\n"
 	    "idle-timeout = 1500ms\n");
 	const struct message_broker_credential *d;
@@ -174,6 +175,10 @@ all_sections_are_read(void **state)
 	assert_int_equal(c->metrics_port, 9464);
 	assert_int_equal(c->pool, 0);
 	assert_int_equal(c->rotate_bytes, 64 << 20);
+	assert_int_equal(c->rotate_age_ms, 86400000);
+	assert_int_equal(c->keep_files, 12);
+	assert_true(c->keep_age_ms == UINT64_C(2592000000));
+	assert_string_equal(c->anchor, "/mnt/other/heads");
 	assert_int_equal(c->guest_ip, 0x0a090006);
 	assert_int_equal(c->prefix_len, 29);
 	assert_int_equal(c->resolver_count, 3);
@@ -284,6 +289,16 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		{ "a log that is moved aside at every turn",
 		    NO_CEILING "[audit]\nrotate-size = 1KB\n",
 		    "h.ini:4: rotate-size" },
+		{ "a log that is moved aside each minute",
+		    NO_CEILING "[audit]\nrotate-age = 1m\n",
+		    "h.ini:4: rotate-age" },
+		{ "a log of which nothing is kept",
+		    NO_CEILING "[audit]\nkeep = 0\n", "h.ini:4: keep" },
+		{ "an age that is a number",
+		    NO_CEILING "[audit]\nkeep-age = 30\n",
+		    "h.ini:4: keep-age" },
+		{ "an anchor by a relative path",
+		    NO_CEILING "[audit]\nanchor = heads\n", "h.ini:4: anchor" },
 		{ "a section twice", "[network]\n" NO_CEILING "[network]\n",
 		    "h.ini:4: a second [network] (first on line 1)" },
 		{ "a name too much", NO_CEILING "[limits x]\n",
