@@ -9,6 +9,7 @@
 
 #include "base/audit_verify.h"
 #include "base/names.h"
+#include "cli/anchors.h"
 #include "cli/call.h"
 #include "cli/cli.h"
 
@@ -90,26 +91,41 @@ struct log_options {
 	bool verify;
 	char **files; /* of the log, in their order, instead of the daemon's */
 	int file_count;
-	const char *head; /* the hash that the last line must have */
+	const char *head;   /* the hash that the last line must have */
+	const char *anchor; /* a file of hashes that its lines must have */
+};
+
+struct log_check {
+	struct audit_verify chain;
+	struct anchors anchors;
 };
 
 static int
 log_verify_line(char *line, size_t len, void *arg)
 {
-	struct audit_verify *v = arg;
+	struct log_check *c = arg;
+	struct audit_verify *v = &c->chain;
 	enum audit_verify_result r =
 	    audit_verify_line(v, (struct span){ (const uint8_t *)line, len });
 
-	if (r == AUDIT_VERIFY_OK)
+	if (r != AUDIT_VERIFY_OK) {
+		(void)fprintf(stderr,
+		    "tapward: the audit log is not whole: line %llu: %s\n",
+		    (unsigned long long)v->lines + 1, audit_verify_text(r));
+		return CLI_FAILED;
+	}
+	/* A line that was cut has no number of its own. */
+	if (v->is_after_torn || anchors_hold(&c->anchors, v->seq, v->head))
 		return 0;
 	(void)fprintf(stderr,
-	    "tapward: the audit log is not whole: line %llu: %s\n",
-	    (unsigned long long)v->lines + 1, audit_verify_text(r));
+	    "tapward: the audit log was rewritten: an anchor has another hash "
+	    "for record %llu, line %llu\n",
+	    (unsigned long long)v->seq, (unsigned long long)v->lines);
 	return CLI_FAILED;
 }
 
 static int
-log_verify_file(const char *path, struct audit_verify *v)
+log_verify_file(const char *path, struct log_check *c)
 {
 	FILE *f = fopen(path, "re");
 	char *line = NULL;
@@ -125,7 +141,7 @@ log_verify_file(const char *path, struct audit_verify *v)
 	while (rc == 0 && (len = getline(&line, &size, f)) != -1) {
 		if (len > 0 && line[len - 1] == '\n')
 			len--;
-		rc = log_verify_line(line, (size_t)len, v);
+		rc = log_verify_line(line, (size_t)len, c);
 	}
 	free(line);
 	(void)fclose(f);
@@ -136,45 +152,88 @@ log_verify_file(const char *path, struct audit_verify *v)
 
 /* One chain goes through all of them. */
 static int
-log_verify_files(const struct log_options *o, struct audit_verify *v)
+log_verify_files(const struct log_options *o, struct log_check *c)
 {
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < o->file_count; i++)
-		rc = log_verify_file(o->files[i], v);
+		rc = log_verify_file(o->files[i], c);
 	return rc;
 }
 
 static int
-log_verify(const struct cli *cli, const struct log_options *o)
+log_load_anchors(const char *path, struct anchors *ret)
 {
-	struct audit_verify v;
-	enum audit_verify_result r;
-	int rc;
+	bool is_stdin = strcmp(path, "-") == 0;
+	FILE *f = is_stdin ? stdin : fopen(path, "re");
+	int rc = f == NULL ? -errno : anchors_load(ret, f);
 
-	audit_verify_init(&v);
-	rc = o->file_count > 0
-	    ? log_verify_files(o, &v)
-	    : call_stream(cli, "/v1/log", false, log_verify_line, &v);
+	if (f != NULL && !is_stdin)
+		(void)fclose(f);
 	if (rc != 0)
-		return rc;
-	r = audit_verify_end(&v);
+		(void)fprintf(stderr, "tapward: %s: %s\n", path, strerror(-rc));
+	else if (ret->count == 0)
+		(void)fprintf(stderr,
+		    "tapward: %s: no line has \"seq=NUMBER head=HASH\"\n",
+		    path);
+	anchors_sort(ret);
+	return rc == 0 && ret->count > 0 ? 0 : CLI_FAILED;
+}
+
+/* What must hold once the whole log was read. */
+static int
+log_verify_end(const struct log_options *o, const struct log_check *c)
+{
+	const struct audit_verify *v = &c->chain;
+	enum audit_verify_result r = audit_verify_end(v);
+
 	if (r != AUDIT_VERIFY_OK) {
 		(void)fprintf(stderr,
 		    "tapward: the audit log is not whole: its end: %s\n",
 		    audit_verify_text(r));
 		return CLI_FAILED;
 	}
-	if (o->head != NULL && strcmp(o->head, v.head) != 0) {
+	if (o->head != NULL && strcmp(o->head, v->head) != 0) {
 		(void)fprintf(stderr,
 		    "tapward: the audit log ends with %s, not with --head:"
 		    " it was rewritten, or goes on\n",
-		    v.head);
+		    v->head);
+		return CLI_FAILED;
+	}
+	if (anchors_left(&c->anchors) != 0) {
+		(void)fprintf(stderr,
+		    "tapward: the audit log was cut: it ends with record %llu,"
+		    " and an anchor knows record %llu\n",
+		    (unsigned long long)v->seq,
+		    (unsigned long long)c->anchors.all[c->anchors.count - 1]
+			.seq);
 		return CLI_FAILED;
 	}
 	(void)printf("%llu records in an unbroken chain; head %s\n",
-	    (unsigned long long)v.lines, v.head);
+	    (unsigned long long)v->lines, v->head);
+	if (o->anchor != NULL)
+		(void)printf("%zu of %zu anchors are of these records, and "
+			     "hold\n",
+		    c->anchors.held, c->anchors.count);
 	return 0;
+}
+
+static int
+log_verify(const struct cli *cli, const struct log_options *o)
+{
+	struct log_check c = { .anchors = { 0 } };
+	int rc =
+	    o->anchor == NULL ? 0 : log_load_anchors(o->anchor, &c.anchors);
+
+	audit_verify_init(&c.chain);
+	if (rc == 0)
+		rc = o->file_count > 0
+		    ? log_verify_files(o, &c)
+		    : call_stream(cli, "/v1/log", false, log_verify_line, &c);
+	if (rc == 0)
+		rc = log_verify_end(o, &c);
+	anchors_done(&c.anchors);
+	return rc;
 }
 
 static int
@@ -206,6 +265,7 @@ cmd_log(const struct cli *cli, int argc, char **argv)
 		{ "verify", no_argument, NULL, 'v' },
 		{ "file", required_argument, NULL, 'F' },
 		{ "head", required_argument, NULL, 'H' },
+		{ "anchor", required_argument, NULL, 'A' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct log_options o = { .name = NULL };
@@ -234,6 +294,9 @@ cmd_log(const struct cli *cli, int argc, char **argv)
 		case 'H':
 			o.head = optarg;
 			break;
+		case 'A':
+			o.anchor = optarg;
+			break;
 		default:
 			return cli_usage("log", "see tapward(1)");
 		}
@@ -246,7 +309,9 @@ cmd_log(const struct cli *cli, int argc, char **argv)
 		if (o.name == NULL)
 			return CLI_USAGE;
 	}
-	if (!o.verify && (o.file_count > 0 || o.head != NULL))
-		return cli_usage("log", "--file and --head go with --verify");
+	if (!o.verify &&
+	    (o.file_count > 0 || o.head != NULL || o.anchor != NULL))
+		return cli_usage("log",
+		    "--file, --head and --anchor go with --verify");
 	return o.verify ? log_verify(cli, &o) : log_show(cli, &o);
 }

@@ -75,7 +75,7 @@ static const struct cli_command commands[] = {
 	    "shell exports for a guest, and files for its programs", cmd_env },
 	{ "log",
 	    "[NAME] [--follow] [--denied] [--json]"
-	    " | --verify [--head HASH] [FILE...]",
+	    " | --verify [--head HASH] [--anchor FILE] [FILE...]",
 	    "what was decided", cmd_log },
 	{ "report",
 	    "NAME -o FILE|- [--force] [--json] [--policy FILE]..."

@@ -1,8 +1,10 @@
 """What an operator is told: status, metrics, the dashboard."""
 import glob
+import hashlib
 import json
 import os
 import re
+import time
 
 from harness import shell
 from harness.claims import claim, contains, equal, lacks, until
@@ -140,8 +142,11 @@ def _():
         url = "http://more.example.com/" + "x" * 900
         many = s.run(["curl", "-sS", "-m", "20", "-o", "/dev/null",
                       f"{url}[1-900]"])
-        files = until(lambda: glob.glob(f"{log}/audit-*.jsonl"), 15,
-                      f"a file that was moved aside ({many!r})")
+        until(lambda: os.path.getsize(f"{log}/audit.jsonl") > 1000000
+              or glob.glob(f"{log}/audit-*.jsonl"), 15, f"a megabyte ({many!r})")
+        # It looks every 5 s, and now.
+        w.cli("reload", "--host").ok()
+        files = glob.glob(f"{log}/audit-*.jsonl")
         equal(len(files), 1)
         until(lambda: "rotated" in open(f"{log}/audit.jsonl").readline(), 5,
               "the first record after it")
@@ -165,3 +170,81 @@ def _():
               and os.path.getsize(f"{log}/audit.jsonl"), 10, "a new file")
         all_files = [*first, f"{log}/audit-3.jsonl", f"{log}/audit.jsonl"]
         return w.cli("log", "--verify", *all_files).ok().out.strip()
+
+
+def rewritten(path, change):
+    """The lines of a log with change(line) in them and a chain that is whole."""
+    lines, prev = [], None
+    with open(path, encoding="ascii") as f:
+        for line in f.read().splitlines():
+            line = change(line)
+            if prev is not None:
+                line = re.sub('"prev":"[0-9a-f]{64}"', f'"prev":"{prev}"', line, count=1)
+            prev = hashlib.sha256(line.encode()).hexdigest()
+            lines.append(line)
+    return lines
+
+
+@claim("anchor: a log that was rewritten whole, or cut, passes --verify and not --verify --anchor")
+def _():
+    with World(NAMES, start=False) as w:
+        heads = f"{w.folder}/heads"
+        with open(w.config, encoding="utf-8") as f:
+            text = f.read()
+        w.file("tapward.ini", f"{text}[audit]\nanchor = {heads}\n")
+        w.start()
+        s = w.sandbox(POLICY)
+        s.run(["curl", "-sS", "-m", "5", "http://denied.example.com/"])
+        s.audited(host="denied.example.com")
+        # Every 10 s, and when the log is opened anew.
+        w.cli("reload", "--host").ok()
+        until(lambda: os.path.exists(heads) and os.path.getsize(heads), 5, "a head")
+        log = f"{w.folder}/log/audit.jsonl"
+        contains(w.cli("log", "--verify", "--anchor", heads).ok().out, "1 of 1 anchors")
+        lines = rewritten(log, lambda line: line.replace(
+            "denied.example.com", "friendly.example.com"))
+        forged = w.file("forged.jsonl", "\n".join(lines) + "\n")
+        contains(w.cli("log", "--verify", forged).ok().out, "unbroken chain")
+        bad = w.cli("log", "--verify", "--anchor", heads, forged)
+        equal(bad.code, 1)
+        contains(bad.err, "was rewritten")
+        with open(log, encoding="ascii") as f:
+            cut = w.file("cut.jsonl", "".join(f.readlines()[:2]))
+        bad = w.cli("log", "--verify", "--anchor", heads, cut)
+        equal(bad.code, 1)
+        contains(bad.err, "was cut")
+        # Lines of the journal are as good; the recorder wrote them to its log.
+        said = shell.run([f"{w.tree}/bin/tapward", "--socket", w.socket, "log",
+                          "--verify", "--anchor", "-"], stdin=w.log_text().encode()).ok().out
+        contains(said, "anchors are of these records")
+        equal(w.cli("log", "--anchor", heads).code, 64)
+        w.stop()
+        _aged(w, text, log)
+
+
+def _aged(w, text, log):
+    """The same log two hours later, beside two that were moved aside long ago."""
+    before = time.strftime("%Y-%m-%dT%H:%M", time.gmtime(time.time() - 7200))
+    lines = rewritten(log, lambda line: re.sub(
+        r'"time":"[0-9T:-]{16}', f'"time":"{before}', line, count=1))
+    w.file("log/audit.jsonl", "\n".join(lines) + "\n", 0o640)
+    names = ("audit-2000.jsonl", "audit-2001.jsonl", "audit-2002.jsonl")
+    for days, name in zip((3, 2, 0), names):
+        w.file(f"log/{name}", "")
+        at = time.time() - 86400 * days
+        os.utime(f"{w.folder}/log/{name}", (at, at))
+    w.file("tapward.ini", f"{text}[audit]\nrotate-age = 1h\nkeep-age = 1d\n")
+    w.start()
+    w.cli("reload", "--host").ok()
+    until(lambda: os.path.getsize(log) and "rotated" in open(log).readline(), 5,
+          "the first record after it")
+    kept = sorted(os.path.basename(p) for p in glob.glob(f"{w.folder}/log/audit-*"))
+    equal((kept[0], len(kept)), (names[2], 2))
+    said = w.cli("log", "--json").ok().out
+    for name in names[:2]:
+        contains(said, f"no longer kept, by [audit] keep: {name}")
+    # Moved aside once: the next one is young.
+    w.cli("reload", "--host").ok()
+    equal(len(glob.glob(f"{w.folder}/log/audit-*")), 2)
+    contains(w.cli("log", "--verify", f"{w.folder}/log/{kept[1]}", log).ok().out,
+             "unbroken chain")

@@ -34,8 +34,8 @@ def world():
         _world["a"] = w.sandbox(POLICY, "aaa-busy")
         _world["b"] = w.sandbox(POLICY, "bbb-quiet")
         # A path that would clear the screen of whoever reads it.
-        _ = _world["a"].run(["curl", "-sS", "-m", "5", "--path-as-is", "-g",
-                             "http://evil.example.net/\x1b[2Jx\x9b"])
+        _ = _world["a"].run(["curl", "-sS", "-m", "5", "--request-target",
+                             "/\x1b[2Jx", "http://evil.example.net/"])
         _ = _world["a"].run(["curl", "-sS", "-m", "5",
                              "http://denied.example.net/secret-path"])
         _world["a"].curl("https://api.example.com/").ok()
@@ -68,10 +68,12 @@ def _():
                                           ("top", "aaa-busy", "--json")))
     one = got["sandboxes"][0]
     equal([s["name"] for s in got["sandboxes"]], ["aaa-busy", "bbb-quiet"])
-    equal(one["requests"] >= 3 and one["refused"] >= 2, True, one)
+    equal(one["requests"] >= 2 and one["refused"] >= 2, True, one)
     equal(one["down"] > 0, True, one)
     equal((one["request_rate"], got["sandboxes"][1]["requests"]), (0.0, 0))
-    last = next(r for r in got["refusals"] if r["host"] == "denied.example.net")
+    # Beside its name, which was looked up and refused, too.
+    last = next(r for r in got["refusals"] if r["event"] == "request"
+                and r["host"] == "denied.example.net")
     equal((last["sandbox"], last["reason"], last["path"]),
           ("aaa-busy", "no-rule", "/secret-path"))
     equal(got["status"]["recorder"]["lost"], 0)
@@ -100,7 +102,7 @@ def _():
 @claim("top --once: text, without an order to a terminal in it; without a terminal the same")
 def _():
     w = world()
-    once, bare = at_once(("top", "-b", "--sort", "refused"), ("top",))
+    once, bare = at_once(("top", "-b", "--sort", "requests"), ("top",))
     lines = once.splitlines()
     equal([l.split()[0] for l in lines if l[:4] in ("aaa-", "bbb-")],
           ["aaa-busy", "bbb-quiet"])
