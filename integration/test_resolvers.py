@@ -228,7 +228,7 @@ def _():
     return f"{len(clear) + 1} faults"
 
 
-@claim("a resolver by TLS that is down, slow or lies: what the manual's tables say of each, alone and before a good one; nothing goes in the clear")
+@claim("a resolver by TLS that is down, slow or lies: what the manual's tables say of each, alone and, if TLS is at fault, before a good one; nothing goes in the clear")
 def _():
     w, _, first = world()
     table = {}
@@ -251,15 +251,14 @@ def _():
             else f"{FIRST}#{HOST}"
         resolvers(name)
         expect(fault, detail, fetch())
-        if detail == "(the name resolves)":
+        # What is said is read by one code, and names has it with a good one.
+        if detail == "(the name resolves)" or fault in SAID:
             continue
         resolvers(name, f"{SECOND}#{HOST}")
         begin = time.monotonic()
         got, _ = fetch()
         took = time.monotonic() - begin
-        equal(got, {"private-address": detail, "no-such-name": "resolve-failed",
-                    "resolver-bad-answer": "resolve-failed"}.get(detail, "200")
-              if then == "never" else "200", fault)
+        equal(got, "200", fault)
         if then == "at once":
             assert took < 1, (fault, took)
     equal(in_the_clear() - before, 0)
