@@ -245,6 +245,15 @@ static const struct page_column packets[] = {
 	{ "to, among others", "to", PAGE_CODE },
 	{ "why", "says", PAGE_TEXT },
 };
+static const struct page_column asks[] = {
+	{ "asked", "time", PAGE_WHEN },
+	{ "method", "method", PAGE_CODE },
+	{ "host", "host", PAGE_NAME },
+	{ "path", "path", PAGE_CODE },
+	{ "rule", "rule", PAGE_TEXT },
+	{ "answer", "answer", PAGE_TEXT },
+	{ "answered", "answered", PAGE_WHEN },
+};
 static const struct page_column commands[] = {
 	{ "ended", "time", PAGE_WHEN },
 	{ "what", "kind", PAGE_TEXT },
@@ -273,6 +282,9 @@ static const struct section reached = { "hosts", "By host",
 static const struct section sections[] = {
 	{ "rules", "By rule", "Which rule of the policy decided, and for what.",
 	    COLUMNS(rules) },
+	{ "asks", "Held until somebody answered",
+	    "Requests that an ask rule matched, and what became of them.",
+	    COLUMNS(asks) },
 	{ "names", "Names that were asked for, and nothing more",
 	    "Questions of DNS that no rule covers and that no connection "
 	    "followed. Nothing was looked up for them.",

@@ -26,7 +26,13 @@ enum report_table {
 };
 
 /* Losses are the daemon's, and outlive a change of generation. */
-enum report_list { REPORT_COMMANDS, REPORT_LIFE, REPORT_LOSSES, REPORT_LISTS };
+enum report_list {
+	REPORT_ASKS,
+	REPORT_COMMANDS,
+	REPORT_LIFE,
+	REPORT_LOSSES,
+	REPORT_LISTS
+};
 
 struct report {
 	char *name;          /* NULL when memory is short: nothing fits it */

@@ -157,6 +157,11 @@ def _():
         b = one(w)
         w.cli("ask", "deny", b["id"]).ok()
         contains(again.end(), "403", "the second")
+        told = {row["id"]: row for row in json.loads(
+            w.cli("report", s.name, "--json").ok().out)["asks"]}
+        contains(told[a["id"]]["answer"], "allowed by uid 0", "in the report")
+        contains(told[b["id"]]["answer"], "denied by uid 0", "in the report")
+        equal(told[a["id"]]["path"], "/body?a=1")
     for verdict, reason in (("ask", ""), ("allow", ""), ("deny", "ask-denied")):
         w.audited(s.name, event="ask", verdict=verdict, reason=reason)
     contains(w.cli("ask", "allow", b["id"]).both, "no such question")

@@ -443,6 +443,47 @@ a_scan_fills_no_memory(void **state)
 	report_free(r);
 }
 
+#define ASK(what)                                                              \
+	OWN "\"event\":\"ask\",\"verdict\":\"ask\",\"host\":\"a.example\","    \
+	    "\"port\":443,\"method\":\"POST\",\"path\":\"/x\",\"rule\":\"r\"," \
+	    "\"detail\":\"" what "\"}"
+
+static void
+each_question_has_its_answer(void **state)
+{
+	static const char *const lines[] = {
+		ASK("id 00000001: asked"),
+		ASK("id 00000002: asked"),
+		ASK("id 00000001: allowed by root, for longer than once"),
+		ASK("id 00000003: denied by hook"), /* asked in an older log */
+		ASK("id "),
+		ASK("x"),
+	};
+	static const char *const want[][2] = {
+		{ "00000001", "allowed by root, for longer than once" },
+		{ "00000002", "none yet" },
+		{ "00000003", "denied by hook" },
+		{ "", "" },
+		{ "x", "" },
+	};
+	json_t *r = report_of(lines, sizeof(lines) / sizeof(*lines));
+	size_t count = sizeof(want) / sizeof(*want);
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(r, "asks")), count);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *one = row(r, "asks", i);
+
+		assert_string_equal(json_string_value(
+					json_object_get(one, "id")),
+		    want[i][0]);
+		assert_string_equal(json_string_value(
+					json_object_get(one, "answer")),
+		    want[i][1]);
+	}
+	json_decref(r);
+}
+
 /* --- the page --------------------------------------------------------------
  */
 
@@ -468,6 +509,9 @@ a_guest_writes_no_markup(void **state)
 		OWN
 		"\"event\":\"run\",\"verdict\":\"allow\",\"method\":\"" ATTACK
 		"\",\"path\":\"" ATTACK "\",\"detail\":\"" ATTACK "\"}",
+		OWN "\"event\":\"ask\",\"verdict\":\"ask\",\"host\":\"" ATTACK
+		    "\",\"method\":\"" ATTACK "\",\"path\":\"" ATTACK
+		    "\",\"detail\":\"id " ATTACK ": " ATTACK "\"}",
 		OWN "\"event\":\"lifecycle\",\"verdict\":\"deny\",\"reason\":"
 		    "\"" ATTACK "\",\"detail\":\"gap: " ATTACK "\"}",
 		OWN "\"event\":\"lease\",\"verdict\":\"allow\",\"credential\":"
@@ -541,6 +585,7 @@ main(void)
 		cmocka_unit_test(says_what_would_allow_it),
 		cmocka_unit_test(says_what_is_missing),
 		cmocka_unit_test(a_scan_fills_no_memory),
+		cmocka_unit_test(each_question_has_its_answer),
 		cmocka_unit_test(a_guest_writes_no_markup),
 		cmocka_unit_test(the_style_is_allowed_and_nothing_else),
 	};
