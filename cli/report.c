@@ -468,42 +468,21 @@ take_run(struct report *r, const struct report_record *e)
 		(json_int_t)e->down));
 }
 
-/* The row of a question, of which the log says more; NULL without one. */
-static json_t *
-find_ask(struct report *r, const json_t *id)
-{
-	for (size_t i = json_array_size(r->lists[REPORT_ASKS]); i > 0; i--) {
-		json_t *row = json_array_get(r->lists[REPORT_ASKS], i - 1);
-
-		if (json_equal(json_object_get(row, "id"), id))
-			return row;
-	}
-	return NULL;
-}
-
-/* Its detail is "id ID: asked", and then "id ID: " and the answer. */
 static void
 take_ask(struct report *r, const struct report_record *e)
 {
-	static const char id[] = "id ";
-	const char *at = e->detail;
-	size_t begin = strncmp(at, id, strlen(id)) == 0 ? strlen(id) : 0;
-	size_t len = strcspn(at + begin, ":");
-	const char *says = at[begin + len] == '\0' ? "" : at + begin + len + 2;
-	json_t *name = json_stringn(at + begin, len);
-	json_t *row = find_ask(r, name);
+	const char *says;
+	json_t *id = report_ask_id(e, &says);
+	json_t *row = report_ask_find(r->lists[REPORT_ASKS], id);
 
 	if (row == NULL) {
-		row = json_pack("{s:s, s:O, s:s, s:s, s:s, s:I, s:s, s:s, s:s}",
-		    "time", e->time, "id", name, "method", e->method, "path",
-		    e->path, "host", e->host, "port", (json_int_t)e->port,
-		    "rule", e->rule, "at", e->at, "answer", "none yet");
+		row = report_ask_row(e, id);
 		append(r, REPORT_ASKS, json_incref(row));
 		report_bump(r->totals, "asks", 1);
 	} else {
 		json_incref(row);
 	}
-	json_decref(name);
+	json_decref(id);
 	if (strcmp(says, "asked") != 0)
 		(void)json_object_update_new(row,
 		    json_pack("{s:s, s:s}", "answer", says, "answered",

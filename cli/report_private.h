@@ -69,6 +69,15 @@ bool report_record_read(const json_t *json, struct report_record *ret);
 bool report_is_loss(const struct report_record *e);
 /* How many a record of packets is about: 1, or more than the recorder took. */
 uint64_t report_packets_of(const char *detail);
+/*
+ * A question's id, owned, of its detail: "id ID: asked", and then "id ID: " and
+ * the answer, which says borrows.
+ */
+json_t *report_ask_id(const struct report_record *e, const char **ret_says);
+/* The row of that question, borrowed; NULL without one. */
+json_t *report_ask_find(const json_t *list, const json_t *id);
+/* A new one, owned. */
+json_t *report_ask_row(const struct report_record *e, json_t *id);
 /* The word of a life cycle that is its last. */
 bool report_is_end(const char *what);
 

@@ -92,3 +92,38 @@ report_packets_of(const char *detail)
 		n = n * 10 + (uint64_t)(*p - '0');
 	return n;
 }
+
+json_t *
+report_ask_id(const struct report_record *e, const char **ret_says)
+{
+	static const char mark[] = "id ";
+	const char *at = e->detail;
+	size_t len;
+
+	if (starts(at, mark))
+		at += strlen(mark);
+	len = strcspn(at, ":");
+	*ret_says = starts(at + len, ": ") ? at + len + 2 : "";
+	return json_stringn(at, len);
+}
+
+json_t *
+report_ask_find(const json_t *list, const json_t *id)
+{
+	for (size_t i = json_array_size(list); i > 0; i--) {
+		json_t *row = json_array_get(list, i - 1);
+
+		if (json_equal(json_object_get(row, "id"), id))
+			return row;
+	}
+	return NULL;
+}
+
+json_t *
+report_ask_row(const struct report_record *e, json_t *id)
+{
+	return json_pack("{s:s, s:O, s:s, s:s, s:s, s:I, s:s, s:s, s:s}",
+	    "time", e->time, "id", id, "method", e->method, "path", e->path,
+	    "host", e->host, "port", (json_int_t)e->port, "rule", e->rule, "at",
+	    e->at, "answer", "none yet");
+}

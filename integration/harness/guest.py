@@ -108,16 +108,23 @@ def cpio(entries):
     return bytes(out)
 
 
+def module_entries(names):
+    """Modules of the kernel, for cpio()."""
+    entries = []
+    for name in names:
+        found = glob.glob(f"{KERNEL}/lib/modules/*/**/{name}.ko", recursive=True)
+        with open(found[0], "rb") as f:
+            entries.append((f"modules/{name}.ko", stat.S_IFREG | 0o644, f.read()))
+    return entries
+
+
 def make_initrd(folder, config, more=()):
     """What tapward-vm brings a guest: vmm/agent/config.h."""
     with open(f"{world.TREE}/libexec/tapward/tapward-agent", "rb") as f:
         entries = [("init", stat.S_IFREG | 0o755, f.read())]
     entries += [(name, stat.S_IFDIR | 0o755, b"")
                 for name in ("modules", "tapward")]
-    for name in MODULES:
-        found = glob.glob(f"{KERNEL}/lib/modules/*/**/{name}.ko", recursive=True)
-        with open(found[0], "rb") as f:
-            entries.append((f"modules/{name}.ko", stat.S_IFREG | 0o644, f.read()))
+    entries += module_entries(MODULES)
     files = {"modules/order": "".join(f"{m}.ko\n" for m in MODULES),
              "tapward/config": config, **dict(more)}
     entries += [(name, stat.S_IFREG | 0o644, text.encode())
