@@ -58,7 +58,8 @@ exit 126
 # These pages have tests of their own: test_vm_recipes.py, which boots guests.
 ELSEWHERE = {"docs/recipes.md": "recipe: "}
 
-READS = re.compile(r"(?:sudo )?tapward (?:log|report|show|status) ")
+READS = re.compile(
+    r"(?:sudo )?tapward (?:log|report|show|status|learn|ask list) |cat ")
 LATE_S = 5
 
 _world = {}
