@@ -64,8 +64,9 @@ def audit_body(event, *, verdict=0, reason="no-rule", host="", port=443,
                up=0, down=0, lease=0):
     return (struct.pack(">BBBB", EVENTS.index(event), verdict,
                         REASONS.index(reason) if reason else 0, 0)
-            + str16(rule) + str16(file) + struct.pack(">I", 0) + str16(host)
-            + struct.pack(">H", port) + str16(method) + str16(path)
+            + str16(rule) + str16(file) + struct.pack(">I", 0)
+            + b"\0" + str16("") + str16("") + struct.pack(">IB", 0, 0)  # learned, scheme
+            + str16(host) + struct.pack(">H", port) + str16(method) + str16(path)
             + struct.pack(">HQQI", 0, up, down, 0) + str16(credential)
             + struct.pack(">Q", lease) + str16("") + str16(detail))
 
