@@ -99,9 +99,10 @@ connect_broker(void *arg, struct err *err)
 	struct sandbox *s = arg;
 	int rc = wires_to_broker(s, on_answer, s);
 
-	/* A unit: the gate is connected when it comes up, and waits till then.
-	 */
-	if (rc == -EAGAIN && service_is_away(&s->sv->services[SERVICE_BROKER]))
+	/* A unit: the gate is connected when it comes, and waits till then. */
+	s->lacks_broker =
+	    rc == -EAGAIN && service_is_away(&s->sv->services[SERVICE_BROKER]);
+	if (s->lacks_broker)
 		return 0;
 	return rc == 0 ? STEP_WAIT : say_down(err, rc, "the broker");
 }

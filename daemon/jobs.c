@@ -14,14 +14,16 @@
 #include "daemon/supervisor.h"
 
 static void
-mend(struct sandbox *s, unsigned int which)
+mend(const struct service *by, struct sandbox *s, unsigned int which)
 {
 	if (which == WIRES_RECORDER && s->net != NULL &&
 	    s->phase != SANDBOX_ADOPTING && link_recorder_nflog(s) == 0)
 		counters_begin(s);
 	if (sandbox_has_gate(s))
 		wires_mend(s, which);
-	else if (s->phase == SANDBOX_CREATING || s->phase == SANDBOX_RESTARTING)
+	/* Those on their way do not wait for a unit: see jobs_after(). */
+	else if (by->unit == NULL &&
+	    (s->phase == SANDBOX_CREATING || s->phase == SANDBOX_RESTARTING))
 		steps_resume(&s->job, -EAGAIN, "a part was restarted");
 }
 
@@ -35,7 +37,7 @@ jobs_on_service_up(struct service *s, unsigned int which)
 		struct sandbox *sandbox;
 
 		LIST_FOREACH(sandbox, &sv->sandboxes, entry)
-		mend(sandbox, which);
+		mend(s, sandbox, which);
 		s->is_same = true;
 		service_note_same(s);
 	}
@@ -81,6 +83,10 @@ jobs_on_ceiling(struct sandbox *s)
 void
 jobs_after(struct sandbox *s)
 {
+	/* Which has come meanwhile; if not, it is mended when it does. */
+	if (s->lacks_broker && sandbox_has_gate(s))
+		wires_mend(s, WIRES_BROKER);
+	s->lacks_broker = false;
 	if (s->is_remove_wanted)
 		remove_sandbox(s, "removed");
 	else if (s->has_missed_ceiling && !take_ceiling(s))

@@ -86,6 +86,7 @@ struct sandbox {
 	int gate_fds[GATE_SOCKET_COUNT]; /* adopt: what its gate gave back */
 	int nflog_fd;            /* adopt: what the recorder gave back */
 	bool is_gate_lost;       /* adopt: to be replaced afterwards */
+	bool lacks_broker;       /* its gate was started while that was away */
 	bool is_remove_wanted;   /* as soon as the job is over */
 	struct event *retry;     /* of a replacement */
 	struct event *gate_late; /* reload: it did not take the policy */

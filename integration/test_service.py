@@ -6,8 +6,8 @@ import signal
 from harness import forbidden, service, shell
 from harness.boot import Boot
 from harness.claims import claim, contains, equal, lacks, until
-from harness.packages import ROOT, built, debs
-from harness.service import (BROKER, CONFIG, UNIT, curl, drop_in, gate_pid,
+from harness.packages import ARCH, ROOT, THIS, built, debs
+from harness.service import (BROKER, UNIT, config, curl, drop_in, gate_pid,
                              role_pid, status)
 from harness.world import TREE
 
@@ -127,19 +127,19 @@ service.register(boot, service.equips)
 @claim("a reload takes good files, and refuses bad ones with their line")
 def _():
     b = boot()
-    old = status(b)["pid"]
+    old, good = status(b)["pid"], config(b)
     b.run(["systemctl", "reload", "tapward"], timeout=30).ok()
     for name, text, line in (
-            ("tapward.ini", CONFIG + "bogus = 1\n", CONFIG.count("\n") + 1),
+            ("tapward.ini", good + "bogus = 1\n", good.count("\n") + 1),
             ("ceiling.ini", "[policy]\nversion = 1\nnonsense = 1\n", 3)):
-        b.file("/etc/tapward/tapward.ini", CONFIG.replace(
+        b.file("/etc/tapward/tapward.ini", good.replace(
             "policy = none", "policy = /etc/tapward/ceiling.ini"))
         b.file(f"/etc/tapward/{name}", text)
         got = b.run(["systemctl", "reload", "tapward"], timeout=30)
         assert got.code != 0, f"{name}: a bad file was taken"
         contains(b.journal(UNIT)[-2000:], f"/etc/tapward/{name}:{line}:")
         contains(curl(b, "vault").out, "origin")
-    b.file("/etc/tapward/tapward.ini", CONFIG)
+    b.file("/etc/tapward/tapward.ini", good)
     b.run(["systemctl", "reload", "tapward"], timeout=30).ok()
     equal(status(b)["pid"], old)
 
@@ -171,7 +171,45 @@ def _():
     until(lambda: "origin" in curl(b, "vault").out, 15, "a request")
 
 
-service.register(boot, service.upgrades, service.leaves)
+service.register(boot, service.upgrades, service.downgrades)
+
+
+def older(b):
+    """A package of an older version, which notes other things of a sandbox."""
+    deb = f"{b.shared}/tapward_{THIS}_{ARCH}.deb"
+    tree = f"{b.folder}/older"
+    shell.run(["dpkg-deb", "-R", deb, tree]).ok()
+    for name, old, new in (
+            ("control", f"Version: {THIS}", "Version: 0.0.9"),
+            ("control", f"(= {THIS})", f"(>= {THIS})"),
+            ("preinst", '= "tapward-state 2"', '= "tapward-state 1"')):
+        with open(f"{tree}/DEBIAN/{name}", "r+", encoding="utf-8") as f:
+            text = f.read()
+            contains(text, old, name)
+            f.seek(0)
+            f.write(text.replace(old, new))
+            f.truncate()
+    shell.run(["dpkg-deb", "-Znone", "-b", tree, f"{b.shared}/older.deb"]).ok()
+
+
+@claim("a downgrade that could not take the sandboxes up is refused and says why, and nothing is touched")
+def _():
+    b = boot()
+    older(b)
+    before = gate_pid(b, "ci"), b.pid(BROKER)
+    got = b.run(["apt-get", "-qq", "-y", "--allow-downgrades", "install",
+                 "/shared/older.deb"], timeout=120)
+    assert got.code != 0, repr(got)
+    contains(got.both, f"was made by version {THIS}")
+    contains(got.both, "nothing was changed. End the sandboxes")
+    equal(b.sh("dpkg-query -W -f '${Status} ${Version}' tapward").out,
+          f"install ok installed {THIS}")
+    until(lambda: status(b) is not None, 20, "the service answers")
+    equal(gate_pid(b, "ci"), before[0], "its gate")
+    contains(curl(b, "vault").out, "origin")
+
+
+service.register(boot, service.leaves)
 
 
 @claim("the container is gone with all that was in it")

@@ -184,6 +184,8 @@ class DebianGuest(Machine):
     file or folder here, or bytes}, over them.
     """
 
+    slower = 4  # emulation is, six times
+
     def __init__(self, packages, files, memory_mib=1024, cpus=2):
         guest.need()
         if not os.path.exists("/lib/systemd/systemd"):

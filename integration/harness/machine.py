@@ -6,7 +6,10 @@ from .claims import until
 
 
 class Machine:
-    """run(argv, timeout=60) gives a shell.Result, as root in there."""
+    """run(argv, timeout=60) gives a shell.Result, as root in there. slower:
+    what a bound on time is multiplied by."""
+
+    slower = 1
 
     def run(self, argv, timeout=60):
         raise NotImplementedError

@@ -12,6 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 THIS, NEXT = "0.1.0", "0.1.1"
 NAMES = ("tapward", "tapward-guest")
+ARCH = shell.run(["dpkg", "--print-architecture"]).out.strip()
 
 _state = {}
 
@@ -61,7 +62,6 @@ def all_debs():
 
 def apt_argv(version, *options):
     """What they depend on is there; the machine has no network."""
-    arch = shell.run(["dpkg", "--print-architecture"]).out.strip()
     return ["apt-get", "-qq", "-y", "--no-install-recommends", *options,
-            "install", *(f"/shared/{name}_{version}_{arch}.deb"
+            "install", *(f"/shared/{name}_{version}_{ARCH}.deb"
                          for name in NAMES)]
