@@ -71,6 +71,8 @@ enum message_type {
 	MSG_LEASE_REVOKED = 82,
 	/* gate -> broker: an origin does not take it (message_lease.h) */
 	MSG_LEASE_REJECTED = 88,
+	MSG_SIGN = 90,   /* message_sign.h */
+	MSG_SIGNED = 91, /* broker -> gate */
 	/* broker -> gate: what the sandbox is granted, without a value */
 	MSG_GRANT = 84,
 	MSG_GRANTS_WHOLE = 86,

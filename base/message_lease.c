@@ -133,9 +133,9 @@ read_names(struct rd *r, char names[LEASE_STRIP_MAX][LEASE_FIELD_NAME_SIZE])
 	return count;
 }
 
-/* A value with a control byte would end the line it is put into. */
+/* A value with a control byte would end the line it is put into, if it is. */
 static struct span
-read_value(struct rd *r)
+read_value(struct rd *r, bool is_binary)
 {
 	uint32_t len = rd_u32(r);
 	struct span value;
@@ -143,7 +143,7 @@ read_value(struct rd *r)
 	if (len == 0 || len > SECRET_MAX_BYTES)
 		rd_fail(r);
 	value = rd_take(r, len);
-	for (size_t i = 0; i < value.len; i++)
+	for (size_t i = 0; i < value.len && !is_binary; i++)
 		if (value.ptr[i] < 0x20 || value.ptr[i] == 0x7f)
 			rd_fail(r);
 	return value;
@@ -183,7 +183,7 @@ message_lease_decode(struct rd *r, struct message_lease *ret)
 	m.strip_count = read_names(r, m.strip);
 	m.strip_response_count = read_names(r, m.strip_response);
 	m.keeps_set_cookie = field_bool(r);
-	value = read_value(r);
+	value = read_value(r, m.apply == LEASE_APPLY_CERTIFICATE);
 	if (!rd_ok(r))
 		return -EBADMSG;
 	rc = secret_set(&m.value, value.ptr, value.len);

@@ -28,6 +28,12 @@ enum lease_apply {
 	 * is signed anew: "KEYID DATE REGION SERVICE HEX", perhaps " TOKEN".
 	 */
 	LEASE_APPLY_SIGV4,
+	/*
+	 * VALUE is no secret, but certificates in DER, one behind the other:
+	 * the gate shows them to an origin in TLS, and has the broker sign
+	 * with their key (message_sign.h).
+	 */
+	LEASE_APPLY_CERTIFICATE,
 	LEASE_APPLY_COUNT
 };
 

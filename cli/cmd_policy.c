@@ -203,6 +203,22 @@ ca_of(const struct hostconf *host, const struct explanation *e)
 	    : hostconf_ca_for(host, e->host);
 }
 
+/* A client certificate is no field of a request: it is told here. */
+static void
+print_shown(const struct hostconf *host, const struct explanation *e)
+{
+	for (size_t i = 0; host != NULL && i < host->credential_count; i++) {
+		const struct message_broker_credential *d =
+		    host->credentials[i].def;
+
+		if (d->apply == LEASE_APPLY_CERTIFICATE &&
+		    strcmp(d->name, e->verdict.credential) == 0)
+			(void)printf("note:    [credential %s] shows a client "
+				     "certificate to it in TLS\n",
+			    d->name);
+	}
+}
+
 /* 1 would mean "deny": what cannot be judged is CLI_USAGE. */
 static int
 explain_url(const struct explain_options *o, const char *url)
@@ -227,6 +243,8 @@ explain_url(const struct explain_options *o, const char *url)
 		} else {
 			(o->json ? print_explanation_json
 				 : print_explanation)(&e, ca_of(host, &e));
+			if (!o->json)
+				print_shown(host, &e);
 			rc = explain_status(&e);
 		}
 	}

@@ -68,6 +68,8 @@ void doctor_space(struct doctor *d);
 void doctor_roots(struct doctor *d);
 void doctor_rotation(struct doctor *d);
 /* doctor_ca.c */
+/* When what lies at path ends; nothing if that cannot be read. */
+void doctor_certificate(struct doctor *d, const char *what, const char *path);
 void doctor_private_cas(struct doctor *d);
 /* doctor_host.c */
 void doctor_programs(struct doctor *d);

@@ -1,6 +1,7 @@
 /*
- * doctor: the private CAs of the configuration. One that has ended, or that
- * somebody else may write, is a fault; one that ends soon is told in time.
+ * doctor: the private CAs of the configuration, and certificates of clients.
+ * One that has ended, or a CA that somebody else may write, is a fault; one
+ * that ends soon is told in time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,6 +96,22 @@ look_at(struct doctor *d, const struct hostconf_ca *a)
 	doctor_say(d, DOCTOR_FAIL, mend, "%s: %s %s: no host of it is reached",
 	    what, a->set.file,
 	    text == NULL ? strerror(-rc) : "is no list of certificates in PEM");
+}
+
+void
+doctor_certificate(struct doctor *d, const char *what, const char *path)
+{
+	AUTO_CLOSE int fd =
+	    open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	AUTO_FREE char *text = NULL;
+	struct certificate_look look;
+	size_t len = 0;
+
+	/* Whether it is there, and what it is, somebody else says. */
+	if (fd != -1 && fd_read_all(fd, FILE_MAX_BYTES, &text, &len) == 0 &&
+	    certificate_look((struct span){ (const uint8_t *)text, len },
+		&look) == 0)
+		look_at_end(d, what, path, &look);
 }
 
 void

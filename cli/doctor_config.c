@@ -266,6 +266,19 @@ is_helper_well(struct doctor *d, const char *credential, const char *command)
 	return false;
 }
 
+static void
+look_at_certificate(struct doctor *d, const char *credential, const char *text)
+{
+	char what[CREDENTIAL_NAME_SIZE + 16];
+	enum hostconf_source source;
+	size_t used;
+
+	(void)snprintf(what, sizeof(what), "[credential %s]", credential);
+	if (hostconf_parse_source(span_of(text), &source, &used) == NULL &&
+	    source == HOSTCONF_SOURCE_FILE)
+		doctor_certificate(d, what, text + used);
+}
+
 static bool
 is_credential_well(struct doctor *d, const struct hostconf_credential *c)
 {
@@ -278,6 +291,8 @@ is_credential_well(struct doctor *d, const struct hostconf_credential *c)
 
 		if (s->is_source && !is_source_well(d, def->name, s->text))
 			is_well = false;
+		if (is_well && strcmp(s->name, "certificate") == 0)
+			look_at_certificate(d, def->name, s->text);
 		if (strcmp(s->name, "command") == 0 &&
 		    !is_helper_well(d, def->name, s->text))
 			is_well = false;

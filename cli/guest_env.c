@@ -77,6 +77,10 @@ take_placeholder(const char *name, const char *placeholder,
 	char variable[32 + CREDENTIAL_NAME_SIZE] = "TAPWARD_CREDENTIAL_";
 	size_t at = strlen(variable);
 
+	/* A client certificate has none: a guest sends nothing for it. */
+	if (*placeholder == '\0')
+		return;
+
 	for (const char *p = name; *p != '\0' && at < sizeof(variable) - 1;
 	     p++) {
 		uint8_t c = (uint8_t)*p;

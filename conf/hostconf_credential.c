@@ -495,6 +495,11 @@ check_value(struct hostconf_parse *p, const struct hostconf_credential *cr)
 static const char *
 finish_placeholder(struct message_broker_credential *d)
 {
+	/* Nothing that a guest could send stands for a certificate. */
+	if (d->apply == LEASE_APPLY_CERTIFICATE)
+		return d->placeholder[0] == '\0'
+		    ? NULL
+		    : "of kind client-certificate there is none: remove it";
 	if (d->placeholder[0] == '\0')
 		placeholder_make(d, d->placeholder);
 	if (d->apply == LEASE_APPLY_SIGV4 &&
@@ -513,6 +518,14 @@ hostconf_finish_credential(struct hostconf_parse *p)
 	struct message_broker_credential *d = cr->def;
 	const char *missing = NULL, *fault;
 
+	if (d->kind == BROKER_KIND_CERTIFICATE) {
+		if (d->apply != LEASE_APPLY_COUNT)
+			return err_at(p->err, p->file, cr->line,
+			    "[credential %s]: a client certificate is shown in "
+			    "TLS, so there is nothing to apply: remove `apply`",
+			    d->name);
+		d->apply = LEASE_APPLY_CERTIFICATE;
+	}
 	/* There is one way to use a key of AWS. */
 	if (d->kind == BROKER_KIND_AWS && d->apply == LEASE_APPLY_COUNT)
 		d->apply = LEASE_APPLY_SIGV4;

@@ -36,6 +36,7 @@ static const char *const kind_names[BROKER_KIND_COUNT] = {
 	[BROKER_KIND_VAULT] = "vault",
 	[BROKER_KIND_GCP] = "gcp",
 	[BROKER_KIND_AZURE] = "azure",
+	[BROKER_KIND_CERTIFICATE] = "client-certificate",
 };
 static_assert(BROKER_KIND_COUNT <= 32, "a bit for each kind");
 
@@ -247,6 +248,7 @@ check_vault_policy(struct span v)
 #define VAULT KIND_BIT(VAULT)
 #define GCP KIND_BIT(GCP)
 #define AZURE KIND_BIT(AZURE)
+#define CERT KIND_BIT(CERTIFICATE)
 
 static const struct setting_row rows[] = {
 	{ "token-url", OAUTH2 | GCP, OAUTH2, false, false, check_url,
@@ -256,8 +258,8 @@ static const struct setting_row rows[] = {
 	    "client-id = ID: which application it is" },
 	{ "client-auth", OAUTH2, 0, false, false, check_client_auth, NULL },
 	{ "client-secret", OAUTH2 | AZURE, 0, false, true, check_source, NULL },
-	{ "key", OAUTH2 | GITHUB | GCP | AZURE, GITHUB | GCP, false, true,
-	    check_source,
+	{ "key", OAUTH2 | GITHUB | GCP | AZURE | CERT, GITHUB | GCP | CERT,
+	    false, true, check_source,
 	    "key = file:/PATH: the private key that it signs with" },
 	{ "key-id", OAUTH2, 0, false, false, check_text, NULL },
 	{ "refresh-token", OAUTH2, 0, false, true, check_source, NULL },
@@ -336,7 +338,9 @@ static const struct setting_row rows[] = {
 	{ "iam-url", GCP, 0, false, false, check_url, NULL },
 	{ "tenant", AZURE, AZURE, false, false, check_word,
 	    "tenant = ID: the directory that the application is in" },
-	{ "certificate", AZURE, 0, false, true, check_source, NULL },
+	{ "certificate", AZURE | CERT, CERT, false, true, check_source,
+	    "certificate = file:/PATH: the certificate, and those between it "
+	    "and its root" },
 	{ "authority-url", AZURE, 0, false, false, check_url, NULL },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))

@@ -70,6 +70,7 @@ target_is_sound(const struct message_broker_credential *d)
 	case LEASE_APPLY_BASIC:
 	case LEASE_APPLY_RAW:
 	case LEASE_APPLY_SIGV4:
+	case LEASE_APPLY_CERTIFICATE:
 		return d->field[0] == '\0';
 	case LEASE_APPLY_COUNT:
 		break;

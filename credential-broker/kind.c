@@ -21,6 +21,7 @@ static const struct kind *const kinds[] = {
 	[BROKER_KIND_VAULT] = &kind_vault,
 	[BROKER_KIND_GCP] = &kind_gcp,
 	[BROKER_KIND_AZURE] = &kind_azure,
+	[BROKER_KIND_CERTIFICATE] = &kind_certificate,
 };
 static_assert(sizeof(kinds) / sizeof(kinds[0]) == BROKER_KIND_COUNT,
     "each kind has a row");
@@ -37,6 +38,7 @@ const struct mint_fault_row mint_faults[MINT_FAULT_COUNT] = {
 	[MINT_SCOPE] = { "issuer-sent-wider-scope", true },
 	[MINT_BUSY] = { "too-many-mints", false },
 	[MINT_LOCAL] = { "not-ready", false },
+	[MINT_ENDED] = { "certificate-ended", true },
 };
 
 const struct kind *

@@ -51,6 +51,8 @@ enum mint_fault {
 	MINT_SCOPE,   /* more than was asked for */
 	MINT_BUSY,    /* too many ask, or too often: a budget, a circuit */
 	MINT_LOCAL,   /* memory, a helper program, a source that is missing */
+	MINT_ENDED,   /* a certificate of the host's: another is to be put there
+		       */
 	MINT_FAULT_COUNT
 };
 
@@ -192,6 +194,7 @@ extern const struct kind kind_exec;
 extern const struct kind kind_vault;
 extern const struct kind kind_gcp;
 extern const struct kind kind_azure;
+extern const struct kind kind_certificate;
 
 /*
  * What may stand in a header is all that a value may hold: no control byte, no

@@ -15,6 +15,7 @@
 #include "conf/grant.h"
 #include "conf/verdict.h"
 #include "credential-broker/aws_key.h"
+#include "credential-broker/kind_certificate.h"
 #include "credential-broker/token.h"
 #include "wire/path.h"
 
@@ -350,6 +351,15 @@ derive(const struct asking *a, struct lent *lent, struct secret *ret)
 	return true;
 }
 
+/* Of a certificate the record says which. */
+static const char *
+what_is_lent(const struct asking *a)
+{
+	return a->credential->definition.apply == LEASE_APPLY_CERTIFICATE
+	    ? certificate_fingerprint(a->credential)
+	    : "grant";
+}
+
 /* There is a value. */
 static struct objection
 lend(struct asking *a, uint32_t id, struct lent *lent)
@@ -370,7 +380,8 @@ lend(struct asking *a, uint32_t id, struct lent *lent)
 		if (rc != 0)
 			return unavailable(
 			    rc == -ENOSPC ? "too-many-leases" : "memory");
-		write_down(a, &(struct objection){ .detail = "grant" }, l->id);
+		write_down(a, &(struct objection){ .detail = what_is_lent(a) },
+		    l->id);
 	}
 	send_value(s, id, a->credential, l, lent);
 	return no_objection;
@@ -403,13 +414,18 @@ grant(struct asking *a, uint32_t id)
 {
 	const struct credential *c = a->credential;
 	const struct secret *held;
+	uint64_t end_boot_ms = UINT64_MAX;
 
 	if (!c->is_loaded || a->sandbox->broker->is_leaving)
 		return not_minted(MINT_LOCAL);
 	held = c->kind->held == NULL ? NULL : c->kind->held(c);
 	if (held == NULL)
 		return lend_token(a, id);
-	return lend(a, id, &(struct lent){ held, "", UINT64_MAX, 0, 0 });
+	if (c->definition.apply == LEASE_APPLY_CERTIFICATE)
+		end_boot_ms = certificate_end_boot_ms(c);
+	if (end_boot_ms <= clock_boot_ms())
+		return not_minted(MINT_ENDED);
+	return lend(a, id, &(struct lent){ held, "", end_boot_ms, 0, 0 });
 }
 
 void

@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "conf/grant.h"
 #include "credential-broker/lease.h"
+#include "credential-broker/prove.h"
 #include "credential-broker/token.h"
 #include "wire/host.h"
 
@@ -163,7 +164,23 @@ on_lease_rejected(struct chan *c, struct chan_msg *msg, void *arg)
 	return rc;
 }
 
+static int
+on_sign(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct message_sign m;
+	int rc = message_sign_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	if (!rd_done(&msg->body) || msg->id == 0)
+		return -EPROTO;
+	prove(arg, msg->id, &m);
+	return 0;
+}
+
 static const struct chan_rule gate_rules[] = {
+	{ MSG_SIGN, SIGN_BODY_MAX_BYTES, 0, 0, on_sign },
 	{ MSG_LEASE_REJECTED, MESSAGE_SMALL_BYTES, 0, 0, on_lease_rejected },
 	{ MSG_LEASE_REQUEST, LEASE_REQUEST_BODY_MAX_BYTES, 0, 0,
 	    on_lease_request },

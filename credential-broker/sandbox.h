@@ -48,6 +48,7 @@ struct sandbox {
 	struct asked asked;      /* requests that [ask] rules hold */
 	unsigned int lease_count;
 	LIST_HEAD(leases, lease) leases;
+	uint64_t proofs_until_boot_ms; /* prove.c; 0: none yet */
 	/* token.h */
 	unsigned int token_count, wait_count, budget;
 	uint64_t budget_boot_ms; /* when budget was last added to; 0: never */

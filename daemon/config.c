@@ -315,19 +315,23 @@ config_listen_metrics(const struct config *c, int *ret_fd)
 	return 0;
 }
 
-static int
-open_systemd(const char *name, int *ret_fd)
+int
+config_source_path(const char *text, char *buf, size_t size)
 {
+	enum hostconf_source source;
 	const char *folder = getenv("CREDENTIALS_DIRECTORY");
-	char path[512];
-	int n;
+	size_t used;
+	int n = -1;
 
-	if (folder == NULL)
+	if (hostconf_parse_source(span_of(text), &source, &used) != NULL)
 		return -ENOENT;
-	n = snprintf(path, sizeof(path), "%s/%s", folder, name);
-	if (n < 0 || n >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	return open_file(path, ret_fd);
+	if (source == HOSTCONF_SOURCE_FILE)
+		n = snprintf(buf, size, "%s", text + used);
+	else if (source == HOSTCONF_SOURCE_CREDENTIAL && folder != NULL)
+		n = snprintf(buf, size, "%s/%s", folder, text + used);
+	else
+		return -ENOENT;
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
 int
@@ -335,22 +339,19 @@ config_open_source(const char *text, int *ret_fd)
 {
 	enum hostconf_source source;
 	size_t used;
-	const char *place, *value;
+	char path[512];
+	int rc;
 
 	if (hostconf_parse_source(span_of(text), &source, &used) != NULL)
 		return -EINVAL;
-	place = text + used;
-	switch (source) {
-	case HOSTCONF_SOURCE_FILE:
-		return open_file(place, ret_fd);
-	case HOSTCONF_SOURCE_CREDENTIAL:
-		return open_systemd(place, ret_fd);
-	case HOSTCONF_SOURCE_ENV:
-		value = getenv(place);
+	if (source == HOSTCONF_SOURCE_ENV) {
+		const char *value = getenv(text + used);
+
 		if (value == NULL)
 			return -ENOENT;
 		return fd_memfd_sealed("tapward-env", value, strlen(value),
 		    ret_fd);
 	}
-	return -EINVAL;
+	rc = config_source_path(text, path, sizeof(path));
+	return rc == 0 ? open_file(path, ret_fd) : rc;
 }

@@ -40,5 +40,7 @@ int config_listen_metrics(const struct config *c, int *ret_fd);
  * read. 0 or -errno.
  */
 int config_open_source(const char *text, int *ret_fd);
+/* Where such a file is. 0; -ENOENT for what is in none, or -ENAMETOOLONG. */
+int config_source_path(const char *text, char *buf, size_t size);
 
 #endif

@@ -36,6 +36,9 @@ struct host_watch {
 	struct event *files_event;
 	struct stat resolv, bundle;
 	struct stat cas[CA_SETS_MAX];
+	/* Of client certificates: two files each, and whether they move. */
+	struct stat pairs[2 * BROKER_CREDENTIALS_MAX];
+	bool is_pair_moving;
 };
 
 unsigned int
@@ -160,6 +163,46 @@ on_new_roots(void *arg, int rc, const struct answer *a)
 		log_err("roots", "%s; the ones before stay", a->text);
 }
 
+/* All sources of client certificates. True: one is not what it was. */
+static bool
+have_pairs_changed(struct host_watch *h)
+{
+	const struct hostconf *host = h->sv->config->host;
+	bool changed = false;
+	size_t at = 0;
+
+	for (size_t i = 0; i < host->credential_count; i++) {
+		const struct message_broker_credential *d =
+		    host->credentials[i].def;
+
+		for (unsigned int k = 0; k < d->setting_count; k++) {
+			char path[SUPERVISOR_PATH_SIZE];
+
+			if (d->kind == BROKER_KIND_CERTIFICATE &&
+			    d->settings[k].is_source &&
+			    at < 2 * BROKER_CREDENTIALS_MAX &&
+			    config_source_path(d->settings[k].text, path,
+				sizeof(path)) == 0)
+				changed |= has_changed(path, &h->pairs[at++]);
+		}
+	}
+	return changed;
+}
+
+/*
+ * Short-lived certificates are written anew, one file after the other: a pair
+ * is taken up once neither has changed for a turn.
+ */
+static void
+look_at_pairs(struct host_watch *h)
+{
+	const bool changed = have_pairs_changed(h);
+
+	if (!changed && h->is_pair_moving)
+		link_broker_configure(h->sv);
+	h->is_pair_moving = changed;
+}
+
 static void
 on_files(evutil_socket_t fd, short what, void *arg)
 {
@@ -174,6 +217,7 @@ on_files(evutil_socket_t fd, short what, void *arg)
 		link_dialler_configure(sv);
 		link_broker_upstream(sv);
 	}
+	look_at_pairs(h);
 	if (!have_roots_changed(h))
 		return;
 	rc = link_ca_roots(sv, on_new_roots, sv);
@@ -218,6 +262,7 @@ host_watch_start(struct supervisor *sv)
 	h->fd = -1;
 	(void)has_changed(RESOLV_CONF, &h->resolv);
 	(void)have_roots_changed(h);
+	(void)have_pairs_changed(h);
 	rc = open_netlink(&h->fd);
 	if (rc != 0)
 		return rc;

@@ -176,7 +176,7 @@ make_context(struct dialler_tls_resolver *r, struct roots *roots)
 {
 	if (roots == NULL)
 		return 0;
-	r->ctx = tls_context_new(TLS_client_method());
+	r->ctx = tls_context_new(NULL, TLS_client_method());
 	if (r->ctx == NULL ||
 	    roots_use(roots, roots_set_for(roots, r->at.tls_name),
 		SSL_CTX_get_cert_store(r->ctx)) != 0) {

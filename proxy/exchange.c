@@ -358,6 +358,12 @@ exchange_start(const struct exchange_front *front,
 	return 0;
 }
 
+struct injection *
+exchange_injection(const struct exchange *x)
+{
+	return x == NULL ? NULL : x->injection;
+}
+
 /* False: the lease has ended while the way to the origin was made. */
 static bool
 put_in(const struct exchange *x, struct origin_request *r)

@@ -161,4 +161,7 @@ void exchange_origin_sent(struct exchange *x);
 /* Bytes moved: the time-out starts anew. */
 void exchange_alive(struct exchange *x);
 
+/* The lease of its request, borrowed; NULL without one. x may be NULL. */
+struct injection *exchange_injection(const struct exchange *x);
+
 #endif

@@ -145,7 +145,7 @@ exchange_origin_head(struct exchange *x, const struct http_response *res)
 		return;
 	}
 	take_framing(res, &h);
-	if (x->has_credential && coding_of(&res->fields) != CODING_NONE)
+	if (exchange_is_searched(x) && coding_of(&res->fields) != CODING_NONE)
 		hide_length(&h);
 	h.status = res->status;
 	h.reason = res->reason;
@@ -168,7 +168,7 @@ take_body(struct exchange *x, struct span data)
 
 	if (x->tunnel != NULL)
 		return exchange_tunnel_down(x, data);
-	if (x->has_credential)
+	if (exchange_is_searched(x))
 		return exchange_search_body(x, data);
 	taken = x->ops->body(x->arg, data);
 	exchange_went_down(x, taken);

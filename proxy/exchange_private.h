@@ -343,6 +343,12 @@ void exchange_leak_text(const struct exchange *x, const char *where,
     char buf[EXCHANGE_LEAK_SIZE]);
 /* Ends it: what is not with the guest does not get there. */
 void exchange_refuse_leak(struct exchange *x, const char *where);
+/* What comes back could repeat a secret: not so of a client certificate. */
+static inline bool
+exchange_is_searched(const struct exchange *x)
+{
+	return x->has_credential && injection_has_forms(x->injection);
+}
 /* Of its head. False: it was refused, since its body cannot be searched. */
 bool exchange_search_begin(struct exchange *x, const struct http_response *res);
 /* The body is whole. False: it is over. */

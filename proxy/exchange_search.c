@@ -9,7 +9,7 @@
 bool
 exchange_holds_secret(struct exchange *x, struct span s)
 {
-	if (x->injection != NULL)
+	if (injection_has_forms(x->injection))
 		(void)scan_look(&x->injection->forms, s, true, &x->found);
 	return x->found.form != SCAN_NONE;
 }
@@ -44,7 +44,7 @@ exchange_search_begin(struct exchange *x, const struct http_response *res)
 {
 	enum coding coding = coding_of(&res->fields);
 
-	if (!x->has_credential)
+	if (!exchange_is_searched(x))
 		return true;
 	sieve_init(&x->sieve, &x->injection->forms);
 	if (res->framing == HTTP_FRAMING_NONE || coding == CODING_NONE)
@@ -104,7 +104,7 @@ exchange_search_on_kick(evutil_socket_t fd, short what, void *arg)
 bool
 exchange_search_end(struct exchange *x)
 {
-	return !x->has_credential || goes_on(x, sieve_end(&x->sieve));
+	return !exchange_is_searched(x) || goes_on(x, sieve_end(&x->sieve));
 }
 
 bool

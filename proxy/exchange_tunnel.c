@@ -228,7 +228,7 @@ searched_down(struct exchange *x, struct span data)
 size_t
 exchange_tunnel_down(struct exchange *x, struct span data)
 {
-	return x->has_credential ? searched_down(x, data) : give(x, data);
+	return exchange_is_searched(x) ? searched_down(x, data) : give(x, data);
 }
 
 /* The origin has said all that it will. */

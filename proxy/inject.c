@@ -196,7 +196,8 @@ static bool
 sets_authorization(const struct message_lease *lease)
 {
 	return lease->apply != LEASE_APPLY_HEADER &&
-	    lease->apply != LEASE_APPLY_QUERY;
+	    lease->apply != LEASE_APPLY_QUERY &&
+	    lease->apply != LEASE_APPLY_CERTIFICATE;
 }
 
 /*
@@ -238,6 +239,7 @@ write_value(struct wr *w, const struct message_lease *lease)
 	case LEASE_APPLY_HEADER:
 	case LEASE_APPLY_QUERY:
 	case LEASE_APPLY_SIGV4:
+	case LEASE_APPLY_CERTIFICATE:
 	case LEASE_APPLY_COUNT:
 		break;
 	}
@@ -482,6 +484,20 @@ injection_free(struct injection *in)
 	free(in);
 }
 
+/* Of certificates nothing is sent in a head, and nothing is secret. */
+static int
+prepare(struct injection *in)
+{
+	int rc;
+
+	if (in->lease.apply == LEASE_APPLY_CERTIFICATE)
+		return in->lease.value.len > 0 ? 0 : -EINVAL;
+	if (!value_is_clean(secret_span(&in->lease.value)))
+		return -EINVAL;
+	rc = make_line(in);
+	return rc == 0 ? make_forms(in) : rc;
+}
+
 static int
 injection_new(struct message_lease *lease, struct injection **ret)
 {
@@ -491,11 +507,7 @@ injection_new(struct message_lease *lease, struct injection **ret)
 	if (in != NULL) {
 		in->lease = *lease;
 		in->lease.value = secret_steal(&lease->value);
-		rc = value_is_clean(secret_span(&in->lease.value))
-		    ? make_line(in)
-		    : -EINVAL;
-		if (rc == 0)
-			rc = make_forms(in);
+		rc = prepare(in);
 	}
 	if (rc == 0)
 		*ret = in;

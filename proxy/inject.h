@@ -70,6 +70,13 @@ bool inject_is_stripped(struct span name);
 bool inject_is_stripped_by(const struct message_lease *lease, struct span name);
 /* Of an answer: sessions, unless the lease keeps them, and what it lists. */
 bool inject_is_withheld_by(const struct message_lease *lease, struct span name);
+/* An answer could repeat what of it is secret. */
+static inline bool
+injection_has_forms(const struct injection *in)
+{
+	return in != NULL && in->lease.apply != LEASE_APPLY_CERTIFICATE;
+}
+
 /* Methods that may carry a credential: not TRACE, OPTIONS, CONNECT. */
 bool inject_method_may_carry(enum http_method m);
 

@@ -51,6 +51,7 @@ tapward_library(tapward_ca_make
 tapward_library(tapward_inspect
 	SOURCES
 		blocks.c
+		client_key.c
 		deny.c
 		exchange.c
 		exchange_answer.c
@@ -87,6 +88,7 @@ tapward_library(tapward_inspect
 		inspect.c
 		origin.c
 		origin_answer.c
+		origin_proof.c
 		origin_send.c
 		origin_tunnel.c
 		pack_look.c
@@ -143,7 +145,7 @@ endforeach()
 tapward_fuzz_target(roots LINK tapward_roots)
 tapward_fuzz_target(scan LINK tapward_say)
 
-foreach(module blocks buf deny exchange exchange_ask exchange_budget exchange_ends
+foreach(module blocks buf client_key deny exchange exchange_ask exchange_budget exchange_ends
 		exchange_lease exchange_search exchange_sign exchange_sign_body grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool redirect
 		smuggling tls tls_leaf tls_origin tls_roots trailers tunnel tunnel_ends tunnel_scan

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_broker.h"
+#include "base/message_sign.h"
 #include "proxy/kept.h"
 #include "proxy/pool.h"
 
@@ -40,12 +41,21 @@ struct lease_wait {
 
 TAILQ_HEAD(wait_line, lease_wait);
 
+/* Of a handshake, whose own time-out ends it. */
+struct sign_wait {
+	LIST_ENTRY(sign_wait) link;
+	uint32_t id;
+	sign_done *done;
+	void *arg;
+};
+
 struct lease_port {
 	struct gate *gate;
 	struct chan *chan; /* NULL while the broker is away */
 	struct event *timer;
 	struct wait_line open;   /* asked, or to be asked; by until_ms */
 	struct wait_line failed; /* to be told on the next turn */
+	LIST_HEAD(, sign_wait) signs;
 	struct kept_leases kept;
 	uint64_t forgets; /* how often something was to be forgotten */
 	struct grants *grants;
@@ -238,6 +248,86 @@ lease_rejected(struct gate *g, uint64_t lease_id)
 	(void)chan_send(p->chan, MSG_LEASE_REJECTED, 0, &w, NULL, 0);
 }
 
+struct sign_wait *
+lease_sign(struct gate *g, uint64_t lease_id, uint16_t scheme, struct span text,
+    sign_done *done, void *arg)
+{
+	const struct message_sign m = { lease_id, scheme, text };
+	struct lease_port *p = g->broker;
+	AUTO_FREE uint8_t *buf = NULL;
+	struct sign_wait *w;
+	struct wr body;
+
+	if (p == NULL || p->chan == NULL || text.len > SIGN_TEXT_MAX)
+		return NULL;
+	buf = malloc(text.len + 16);
+	w = calloc(1, sizeof(*w));
+	if (buf == NULL || w == NULL) {
+		free(w);
+		return NULL;
+	}
+	body = wr_init(buf, text.len + 16);
+	message_sign_encode(&body, &m);
+	*w = (struct sign_wait){ .id = chan_next_id(p->chan),
+		.done = done,
+		.arg = arg };
+	if (chan_send(p->chan, MSG_SIGN, w->id, &body, NULL, 0) != 0) {
+		free(w);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&p->signs, w, link);
+	return w;
+}
+
+void
+lease_sign_cancel(struct sign_wait *w)
+{
+	if (w == NULL)
+		return;
+	LIST_REMOVE(w, link);
+	free(w);
+}
+
+static void
+tell_signed(struct sign_wait *w, struct span signature)
+{
+	sign_done *done = w->done;
+	void *arg = w->arg;
+
+	lease_sign_cancel(w);
+	done(signature, arg);
+}
+
+/* An answer that nobody waits for any more is passed over. */
+static int
+on_signed(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct lease_port *p = arg;
+	struct message_signed m;
+	struct sign_wait *w;
+	int rc = message_signed_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc != 0)
+		return rc;
+	LIST_FOREACH(w, &p->signs, link)
+	if (w->id == msg->id)
+		break;
+	if (w != NULL)
+		tell_signed(w, m.signature);
+	return 0;
+}
+
+/* Their broker is gone; a callee may cancel another. */
+static void
+fail_signs(struct lease_port *p)
+{
+	struct sign_wait *w;
+
+	while ((w = LIST_FIRST(&p->signs)) != NULL)
+		tell_signed(w, (struct span){ NULL, 0 });
+}
+
 void
 lease_cancel(struct lease_wait *w)
 {
@@ -396,6 +486,7 @@ on_grants_whole(struct chan *c, struct chan_msg *msg, void *arg)
 static const struct chan_rule rules[] = {
 	{ MSG_LEASE, LEASE_BODY_MAX_BYTES, 0, 0, on_lease },
 	{ MSG_LEASE_REVOKED, MESSAGE_SMALL_BYTES, 0, 0, on_revoked },
+	{ MSG_SIGNED, SIGNED_BODY_MAX_BYTES, 0, 0, on_signed },
 	{ MSG_GRANT, GRANT_BODY_MAX_BYTES, 0, 0, on_grant },
 	{ MSG_GRANTS_WHOLE, MESSAGE_SMALL_BYTES, 0, 0, on_grants_whole },
 };
@@ -411,6 +502,7 @@ turn_over(struct lease_port *p)
 
 	/* A broker that is gone cannot say that a lease was revoked. */
 	forget(p, NULL);
+	fail_signs(p);
 	grants_forget_next(p->grants);
 	TAILQ_FOREACH(w, &p->open, link)
 	if (!w->is_for_grants)
@@ -488,6 +580,8 @@ lease_port_free(struct gate *g)
 		return;
 	line_free(&p->open);
 	line_free(&p->failed);
+	while (!LIST_EMPTY(&p->signs))
+		lease_sign_cancel(LIST_FIRST(&p->signs));
 	kept_done(&p->kept);
 	chan_free(p->chan);
 	if (p->timer != NULL)

@@ -56,6 +56,16 @@ struct lease_wait *lease_await_grants(struct gate *g, lease_done *done,
  * asked before it is used again.
  */
 void lease_rejected(struct gate *g, uint64_t lease_id);
+/*
+ * Asks the broker to sign text (borrowed until it returns) for a lease of a
+ * client certificate. done is called later, from the loop, once: with a
+ * signature, or with none. NULL: it could not be asked.
+ */
+struct sign_wait;
+typedef void sign_done(struct span signature, void *arg);
+struct sign_wait *lease_sign(struct gate *g, uint64_t lease_id, uint16_t scheme,
+    struct span text, sign_done *done, void *arg);
+void lease_sign_cancel(struct sign_wait *w); /* NULL is fine */
 /* Wipes every lease held: a reload, a revocation. */
 void lease_forget_all(struct gate *g);
 

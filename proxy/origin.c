@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "proxy/exchange.h"
 #include "proxy/h2_origin.h"
+#include "proxy/origin_proof.h"
 #include "proxy/tls_context.h"
 
 /* Longest an idle connection is kept, whatever the limits say. */
@@ -154,6 +155,7 @@ origin_free(struct origin *o)
 	o->dial = NULL;
 	(void)event_del(&o->timer);
 	(void)event_del(&o->kick);
+	origin_proof_end(o);
 	if (o->has_stream) {
 		if (o->stream.ssl != NULL)
 			tls_origin_done(o->stream.ssl);
@@ -214,7 +216,14 @@ static void
 shaken(struct origin *o)
 {
 	enum tls_http http = tls_origin_http(o->stream.ssl);
+	const char *fault = origin_proof_fault(o);
 
+	origin_proof_end(o);
+	/* The rule says as whom it is asked: not as nobody. */
+	if (fault != NULL) {
+		fail(o, REASON_ORIGIN_TLS, fault);
+		return;
+	}
 	if (http == TLS_HTTP_NONE) {
 		fail(o, REASON_ORIGIN_TLS,
 		    "the origin chose a protocol that was not offered");
@@ -236,29 +245,47 @@ shaken(struct origin *o)
 static void
 handshake(struct origin *o)
 {
+	const char *fault;
 	char text[96];
 
 	switch (stream_handshake(&o->stream)) {
 	case STREAM_AGAIN:
+		if (origin_proof_waits(o))
+			stream_set_reading(&o->stream, false);
 		return;
 	case STREAM_OK:
 		break;
 	case STREAM_END:
 	case STREAM_CUT:
 	case STREAM_FAILED:
+		fault = origin_proof_was_refused(o) ? "the broker did not sign"
+						    : NULL;
 		tls_context_failure(o->stream.ssl, text, sizeof(text));
-		fail(o, REASON_ORIGIN_TLS, text);
+		fail(o,
+		    fault == NULL ? REASON_ORIGIN_TLS
+				  : REASON_CREDENTIAL_UNAVAILABLE,
+		    fault == NULL ? text : fault);
 		return;
 	}
 	(void)event_del(&o->timer);
 	shaken(o);
 }
 
+/* The broker has answered. */
+static void
+proof_goes_on(struct origin *o)
+{
+	stream_set_reading(&o->stream, true);
+	handshake(o);
+}
+
 static void
 start_tls(struct origin *o)
 {
-	SSL *ssl = tls_origin_new(o->gate, o->key.host, o->key.port,
-	    !o->key.is_websocket, &o->tls);
+	SSL *ssl = origin_shows(o)
+	    ? origin_proof_begin(o, proof_goes_on)
+	    : tls_origin_new(o->gate, o->key.host, o->key.port,
+		  !o->key.is_websocket, &o->tls);
 
 	if (ssl == NULL) {
 		fail(o, REASON_ORIGIN_TLS, "out of memory");

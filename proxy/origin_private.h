@@ -36,6 +36,7 @@ enum origin_state {
 };
 
 struct h2_origin;
+struct origin_proof;
 
 struct origin {
 	struct grave grave; /* first: a grave is its origin */
@@ -53,6 +54,8 @@ struct origin {
 	int fd;
 	char address[ADDRESS_TEXT_SIZE];
 	struct tls_origin tls;
+	struct origin_proof
+	    *proof; /* of a handshake that shows a certificate */
 	struct stream stream;
 	bool has_stream;
 	struct event timer; /* of the handshake, or of being idle */

@@ -11,6 +11,7 @@
 
 #include "proxy/exchange.h"
 #include "proxy/h2_origin.h"
+#include "proxy/tls.h"
 
 struct pool {
 	struct h2_origins h2;
@@ -277,6 +278,7 @@ pool_revoke(struct gate *g, const char *credential)
 	if (g->pool == NULL)
 		return;
 	h2_origins_revoke(g, credential);
+	tls_origins_cut(g, credential);
 	exchange_tunnels_revoke(g, credential);
 }
 

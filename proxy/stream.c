@@ -149,6 +149,8 @@ tls_result(struct stream *s, int rc)
 	case SSL_ERROR_WANT_WRITE:
 		wait_to_write(s);
 		return STREAM_AGAIN;
+	case SSL_ERROR_WANT_ASYNC: /* of a signature (client_key.h) */
+		return STREAM_AGAIN;
 	case SSL_ERROR_ZERO_RETURN:
 		return STREAM_END;
 	case SSL_ERROR_SSL:

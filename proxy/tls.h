@@ -11,9 +11,12 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/bytes.h"
+#include "base/names.h"
 #include "base/reason.h"
+#include "proxy/client_key.h"
 #include "proxy/gate.h"
 
 struct tls_state;
@@ -48,6 +51,10 @@ struct tls_origin {
 	const char *host;
 	uint16_t port;
 	uint32_t roots_generation; /* whose roots verify it */
+	/* of one that shows a client certificate; else fd is 0 */
+	LIST_ENTRY(tls_origin) shown;
+	int fd; /* + 1 */
+	char credential[CREDENTIAL_NAME_SIZE];
 };
 
 /*
@@ -73,6 +80,16 @@ struct tls_failure tls_guest_failure(const struct tls_guest *keep);
  */
 SSL *tls_origin_new(struct gate *g, const char *host, uint16_t port,
     bool may_h2, struct tls_origin *keep);
+/*
+ * The same for a connection over fd that is to show a client certificate: k
+ * signs (client_key.h), chain is shown. No session of another connection is
+ * resumed, and its own is kept for none. NULL: no memory, or no certificates.
+ */
+SSL *tls_origin_new_certified(struct gate *g, const char *host, uint16_t port,
+    bool may_h2, struct tls_origin *keep, int fd, const char *credential,
+    struct span chain, struct client_key *k);
+/* Ends such connections: of this credential, or, if it is NULL, of any. */
+void tls_origins_cut(struct gate *g, const char *credential);
 /* What the two sides agreed on, after the handshake. */
 enum tls_http {
 	TLS_HTTP_1, /* or nothing was said */
@@ -85,8 +102,8 @@ enum tls_http tls_origin_http(const SSL *ssl);
  * The connection belongs to another object: keep is what the callbacks use
  * from here on, with a host that is borrowed as long.
  */
-void tls_origin_move(SSL *ssl, struct tls_origin *keep,
-    const struct tls_origin *from, const char *host);
+void tls_origin_move(SSL *ssl, struct tls_origin *keep, struct tls_origin *from,
+    const char *host);
 /* To be called before SSL_free(), so that its session can be resumed. */
 void tls_origin_done(SSL *ssl);
 

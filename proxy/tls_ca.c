@@ -92,8 +92,9 @@ state_free(struct tls_state *t)
 		return;
 	SSL_CTX_free(t->guest);
 	SSL_CTX_free(t->origin);
-	tls_origin_forget_stores(t);
+	tls_origin_forget(t);
 	origin_sessions_free(t->sessions);
+	client_keys_free(t->keys);
 	leaf_cache_free(t->leaves);
 	roots_unref(t->roots);
 	X509_free(t->ca);
@@ -143,7 +144,7 @@ tls_state_set_roots(struct gate *g, int roots_fd)
 	SSL_CTX_free(t->origin);
 	t->origin = context;
 	t->roots_generation = ++g->roots_generation;
-	tls_origin_forget_stores(t);
+	tls_origin_forget(t);
 	origin_sessions_flush(t->sessions);
 	/* Handshakes under way still hold it by their context. */
 	roots_unref(old);

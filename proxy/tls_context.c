@@ -40,9 +40,9 @@ configure(SSL_CTX *c)
 }
 
 SSL_CTX *
-tls_context_new(const SSL_METHOD *method)
+tls_context_new(OSSL_LIB_CTX *libctx, const SSL_METHOD *method)
 {
-	SSL_CTX *c = SSL_CTX_new(method);
+	SSL_CTX *c = SSL_CTX_new_ex(libctx, NULL, method);
 
 	if (c != NULL && configure(c))
 		return c;

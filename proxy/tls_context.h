@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* With what both sides have in common. NULL when it fails. */
-SSL_CTX *tls_context_new(const SSL_METHOD *method);
+/*
+ * With what both sides have in common, in a library context, NULL for the usual
+ * one. NULL when it fails.
+ */
+SSL_CTX *tls_context_new(OSSL_LIB_CTX *libctx, const SSL_METHOD *method);
 /*
  * The peer is to prove that it is host, a canonical name, and is told that it
  * is wanted (SNI). False when memory is short.

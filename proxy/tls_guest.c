@@ -90,7 +90,7 @@ configure(SSL_CTX *c)
 SSL_CTX *
 tls_guest_context(struct tls_state *t)
 {
-	SSL_CTX *c = tls_context_new(TLS_server_method());
+	SSL_CTX *c = tls_context_new(NULL, TLS_server_method());
 
 	if (c == NULL || !configure(c)) {
 		ERR_clear_error();

@@ -8,6 +8,7 @@
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/names.h"
@@ -136,9 +137,6 @@ configure(SSL_CTX *c, struct roots *roots)
 	static const uint8_t alpn[] = "\x02h2\x08http/1.1";
 
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
-	(void)SSL_CTX_set_session_cache_mode(c,
-	    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-	SSL_CTX_sess_set_new_cb(c, on_session);
 	/* It returns 0 when it succeeds. */
 	return SSL_CTX_set_alpn_protos(c, alpn, sizeof(alpn) - 1) == 0 &&
 	    roots_use(roots, ROOTS_PUBLIC, SSL_CTX_get_cert_store(c)) == 0;
@@ -147,18 +145,24 @@ configure(SSL_CTX *c, struct roots *roots)
 SSL_CTX *
 tls_origin_context(struct tls_state *t)
 {
-	SSL_CTX *c = tls_context_new(TLS_client_method());
+	SSL_CTX *c = tls_context_new(NULL, TLS_client_method());
 
-	if (c != NULL && configure(c, t->roots))
+	if (c != NULL && configure(c, t->roots)) {
+		(void)SSL_CTX_set_session_cache_mode(c,
+		    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+		SSL_CTX_sess_set_new_cb(c, on_session);
 		return c;
+	}
 	ERR_clear_error();
 	SSL_CTX_free(c);
 	return NULL;
 }
 
 void
-tls_origin_forget_stores(struct tls_state *t)
+tls_origin_forget(struct tls_state *t)
 {
+	SSL_CTX_free(t->certified);
+	t->certified = NULL;
 	for (unsigned int i = 0; i < ROOTS_SETS_MAX; i++) {
 		X509_STORE_free(t->stores[i]);
 		t->stores[i] = NULL;
@@ -208,28 +212,104 @@ offer_http1(SSL *ssl)
 	return SSL_set_alpn_protos(ssl, alpn, sizeof(alpn) - 1) == 0;
 }
 
-SSL *
-tls_origin_new(struct gate *g, const char *host, uint16_t port, bool may_h2,
-    struct tls_origin *keep)
+/* Takes ssl: it is ready, or NULL is. */
+static SSL *
+prepare(SSL *ssl, struct gate *g, bool may_h2, struct tls_origin *keep)
 {
-	SSL *ssl = SSL_new(g->tls->origin);
-
-	*keep = (struct tls_origin){ .state = g->tls,
-		.host = host,
-		.port = port,
-		.roots_generation = g->tls->roots_generation };
 	if (ssl == NULL)
 		return NULL;
 	SSL_set_app_data(ssl, keep);
-	if (!tls_context_expect(ssl, host) || !set_roots(ssl, g->tls, host) ||
+	if (!tls_context_expect(ssl, keep->host) ||
+	    !set_roots(ssl, g->tls, keep->host) ||
 	    (!may_h2 && !offer_http1(ssl))) {
 		ERR_clear_error();
 		SSL_free(ssl);
 		return NULL;
 	}
-	offer_session(ssl, keep);
 	SSL_set_connect_state(ssl);
 	return ssl;
+}
+
+static struct tls_origin
+keep_for(const struct gate *g, const char *host, uint16_t port)
+{
+	return (struct tls_origin){ .state = g->tls,
+		.host = host,
+		.port = port,
+		.roots_generation = g->tls->roots_generation };
+}
+
+SSL *
+tls_origin_new(struct gate *g, const char *host, uint16_t port, bool may_h2,
+    struct tls_origin *keep)
+{
+	SSL *ssl;
+
+	*keep = keep_for(g, host, port);
+	ssl = prepare(SSL_new(g->tls->origin), g, may_h2, keep);
+	if (ssl != NULL)
+		offer_session(ssl, keep);
+	return ssl;
+}
+
+/* Of a library context that knows keys which are elsewhere. */
+static bool
+make_certified(struct tls_state *t)
+{
+	SSL_CTX *c;
+
+	if (t->keys == NULL)
+		t->keys = client_keys_new();
+	if (t->keys == NULL)
+		return false;
+	if (t->certified != NULL)
+		return true;
+	c = tls_context_new(client_keys_context(t->keys), TLS_client_method());
+	if (c == NULL || !configure(c, t->roots)) {
+		ERR_clear_error();
+		SSL_CTX_free(c);
+		return false;
+	}
+	(void)SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+	(void)SSL_CTX_set_options(c, SSL_OP_NO_TICKET);
+	t->certified = c;
+	return true;
+}
+
+SSL *
+tls_origin_new_certified(struct gate *g, const char *host, uint16_t port,
+    bool may_h2, struct tls_origin *keep, int fd, const char *credential,
+    struct span chain, struct client_key *k)
+{
+	struct tls_state *t = g->tls;
+	SSL *ssl = NULL;
+
+	*keep = keep_for(g, host, port);
+	if (make_certified(t))
+		ssl = prepare(SSL_new(t->certified), g, may_h2, keep);
+	if (ssl == NULL || client_key_use(t->keys, ssl, chain, k) != 0) {
+		SSL_free(ssl);
+		return NULL;
+	}
+	keep->fd = fd + 1;
+	(void)snprintf(keep->credential, sizeof(keep->credential), "%s",
+	    credential);
+	LIST_INSERT_HEAD(&t->shown, keep, shown);
+	return ssl;
+}
+
+void
+tls_origins_cut(struct gate *g, const char *credential)
+{
+	struct tls_origin *o;
+
+	if (g->tls == NULL)
+		return;
+	/* Whoever reads there is told by its end, and what has ended is gone.
+	 */
+	LIST_FOREACH(o, &g->tls->shown, shown)
+	if (credential == NULL || strcmp(o->credential, credential) == 0)
+		(void)shutdown(o->fd - 1, SHUT_RDWR);
 }
 
 enum tls_http
@@ -242,17 +322,27 @@ tls_origin_http(const SSL *ssl)
 }
 
 void
-tls_origin_move(SSL *ssl, struct tls_origin *keep,
-    const struct tls_origin *from, const char *host)
+tls_origin_move(SSL *ssl, struct tls_origin *keep, struct tls_origin *from,
+    const char *host)
 {
+	if (from->fd != 0)
+		LIST_REMOVE(from, shown);
 	*keep = *from;
 	keep->host = host;
 	SSL_set_app_data(ssl, keep);
+	from->fd = 0;
+	if (keep->fd != 0)
+		LIST_INSERT_HEAD(&keep->state->shown, keep, shown);
 }
 
 void
 tls_origin_done(SSL *ssl)
 {
+	struct tls_origin *keep = SSL_get_app_data(ssl);
+
+	if (keep->fd != 0)
+		LIST_REMOVE(keep, shown);
+	keep->fd = 0;
 	/* SSL_free() of one that is not shut down spoils its session. */
 	if (SSL_is_init_finished(ssl))
 		SSL_set_shutdown(ssl,

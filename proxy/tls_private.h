@@ -8,6 +8,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include "proxy/client_key.h"
 #include "proxy/roots.h"
 #include "proxy/tls.h"
 #include "proxy/tls_context.h"
@@ -25,6 +26,10 @@ struct tls_state {
 	uint32_t roots_generation; /* the gate's */
 	/* of private CAs, made when first asked for; 0 is the context's */
 	X509_STORE *stores[ROOTS_SETS_MAX];
+	/* For client certificates; both NULL until one is shown. */
+	struct client_keys *keys;
+	SSL_CTX *certified;
+	LIST_HEAD(, tls_origin) shown; /* connections that showed one */
 	struct origin_sessions *sessions;
 };
 
@@ -49,8 +54,8 @@ SSL_CTX *tls_guest_context(struct tls_state *t);
 SSL_CTX *tls_origin_context(struct tls_state *t);
 /* tls_guest.c: what ALPN agreed on, on either side. */
 enum tls_http tls_alpn(const SSL *ssl);
-/* Frees the stores of private CAs: those that they are of come anew. */
-void tls_origin_forget_stores(struct tls_state *t);
+/* What is made on demand is of other roots now: it is made anew. */
+void tls_origin_forget(struct tls_state *t);
 struct origin_sessions *origin_sessions_new(void);
 void origin_sessions_free(struct origin_sessions *s);
 void origin_sessions_flush(struct origin_sessions *s);

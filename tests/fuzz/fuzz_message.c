@@ -24,6 +24,7 @@
 #include "base/message_lease.h"
 #include "base/message_recent.h"
 #include "base/message_recorder.h"
+#include "base/message_sign.h"
 #include "base/message_top.h"
 #include "base/message_vm.h"
 
@@ -66,6 +67,8 @@ AGAIN(ca_make)
 AGAIN(ca_result)
 AGAIN(ca_set)
 AGAIN(ca_roots)
+AGAIN(sign)
+AGAIN(signed)
 AGAIN(compile)
 AGAIN(compiled)
 AGAIN(dialler_config)
@@ -257,6 +260,8 @@ static again *const kinds[] = {
 	again_top,
 	again_dialler_status,
 	again_resolver_state,
+	again_sign,
+	again_signed,
 };
 
 int

@@ -27,6 +27,7 @@
 #include "base/message_audit.h"
 #include "base/message_done.h"
 #include "base/message_gate.h"
+#include "base/message_sign.h"
 #include "conf/verdict.h"
 #include "credential-broker/broker.h"
 #include "tests/unit/count_fds.h"
@@ -73,7 +74,7 @@ struct record {
 	enum reason reason;
 	uint64_t lease;
 	char credential[CREDENTIAL_NAME_SIZE];
-	char detail[64];
+	char detail[80];
 	char rule[64];
 };
 
@@ -90,6 +91,9 @@ struct world {
 	struct answer answers[SEEN_MAX];
 	unsigned int record_count;
 	struct record records[SEEN_MAX];
+	unsigned int signed_count; /* MSG_SIGNED; the last: */
+	uint8_t signature[SIGN_SIGNATURE_MAX];
+	size_t signature_len;
 	unsigned int revoked_count;
 	char revoked[CREDENTIAL_NAME_SIZE];
 	unsigned int told_count;  /* whole sets of grants */
@@ -167,6 +171,20 @@ on_lease(struct chan *c, struct chan_msg *msg, void *arg)
 		memcpy(a->value, m.value.ptr, m.value.len);
 	secret_done(&m.value);
 	w->answer_count++;
+	return 0;
+}
+
+static inline int
+on_signed(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct world *w = arg;
+	struct message_signed m;
+
+	(void)c;
+	assert_int_equal(message_signed_decode(&msg->body, &m), 0);
+	w->signed_count++;
+	w->signature_len = m.signature.len;
+	memcpy(w->signature, m.signature.ptr, m.signature.len);
 	return 0;
 }
 
@@ -268,6 +286,7 @@ static const struct chan_rule supervisor_rules[] = {
 static const struct chan_rule gate_rules[] = {
 	{ MSG_LEASE, LEASE_BODY_MAX_BYTES, 0, 0, on_lease },
 	{ MSG_LEASE_REVOKED, MESSAGE_SMALL_BYTES, 0, 0, on_revoked },
+	{ MSG_SIGNED, SIGNED_BODY_MAX_BYTES, 0, 0, on_signed },
 	{ MSG_GRANT, GRANT_BODY_MAX_BYTES, 0, 0, on_grant },
 	{ MSG_GRANTS_WHOLE, MESSAGE_SMALL_BYTES, 0, 0, on_grants_whole },
 };
@@ -462,7 +481,7 @@ static inline void
 attach(struct world *w, const char *name)
 {
 	w->gate =
-	    chan_new(w->base, attach_fd(w, name), gate_rules, 4, on_end, w);
+	    chan_new(w->base, attach_fd(w, name), gate_rules, 5, on_end, w);
 }
 
 /* The broker is to be put at the other end, *ret_fd. */

@@ -93,6 +93,12 @@ struct fix {
 	uint64_t renew_boot_ms;      /* as in struct message_lease */
 	const char *next_secret;     /* of leases after one was rejected */
 	size_t lease_count;
+	/* APPLY_CERTIFICATE: the chain, and who signs; NULL: nobody does */
+	struct span chain;
+	EVP_PKEY *sign_key;
+	bool is_sign_held; /* no answer yet */
+	size_t sign_count;
+	uint16_t signed_scheme;        /* of the last */
 	struct grants *grants;         /* empty, and known, at first */
 	const char *grant_placeholder; /* of what is granted next; "" */
 	const char *grant_parameter;   /* the same */

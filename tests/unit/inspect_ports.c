@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 
 #include <event2/event.h>
+#include <openssl/evp.h>
+#include <openssl/rsa.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -15,6 +17,7 @@
 #include "proxy/dial.h"
 #include "proxy/inspect.h"
 #include "proxy/lease.h"
+#include "wire/tls_proof.h"
 
 /* --- instead of conn.c --- */
 
@@ -311,7 +314,10 @@ give_lease(lease_done *done, void *arg)
 		m.strip_response_count = 1;
 	}
 	m.keeps_set_cookie = f->keeps_set_cookie;
-	assert_int_equal(secret_set(&m.value, f->secret, strlen(f->secret)), 0);
+	assert_int_equal(f->chain.len > 0
+		? secret_set(&m.value, f->chain.ptr, f->chain.len)
+		: secret_set(&m.value, f->secret, strlen(f->secret)),
+	    0);
 	assert_int_equal(injection_get(&f->gate.leases, &m, &in), 0);
 	done(REASON_NONE, in, arg);
 	injection_unref(in);
@@ -360,4 +366,91 @@ lease_cancel(struct lease_wait *w)
 		return;
 	event_free(w->event);
 	free(w);
+}
+
+/* --- who signs with the key of a client certificate --- */
+
+struct sign_wait {
+	struct event *event;
+	sign_done *done;
+	void *arg;
+	uint8_t *text;
+	size_t len;
+	uint16_t scheme;
+};
+
+void
+lease_sign_cancel(struct sign_wait *w)
+{
+	if (w == NULL)
+		return;
+	event_free(w->event);
+	free(w->text);
+	free(w);
+}
+
+static size_t
+sign(EVP_PKEY *key, const struct sign_wait *w, uint8_t *ret, size_t size)
+{
+	const struct tls_scheme *scheme = tls_scheme_find(w->scheme);
+	EVP_MD_CTX *m = EVP_MD_CTX_new();
+	EVP_PKEY_CTX *p = NULL;
+
+	assert_non_null(scheme);
+	assert_int_equal(EVP_DigestSignInit_ex(m, &p, scheme->hash, NULL, NULL,
+			     key, NULL),
+	    1);
+	if (scheme->is_pss)
+		assert_true(EVP_PKEY_CTX_set_rsa_padding(p,
+				RSA_PKCS1_PSS_PADDING) == 1 &&
+		    EVP_PKEY_CTX_set_rsa_pss_saltlen(p,
+			RSA_PSS_SALTLEN_DIGEST) == 1);
+	assert_int_equal(EVP_DigestSign(m, ret, &size, w->text, w->len), 1);
+	EVP_MD_CTX_free(m);
+	return size;
+}
+
+static void
+on_sign(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval soon = { .tv_usec = 1000 };
+	struct sign_wait *w = arg;
+	struct fix *f = fix_current();
+	sign_done *done = w->done;
+	void *done_arg = w->arg;
+	uint8_t signature[1024];
+	size_t len = 0;
+
+	(void)fd;
+	(void)what;
+	if (f->is_sign_held) {
+		assert_int_equal(event_add(w->event, &soon), 0);
+		return;
+	}
+	if (f->sign_key != NULL)
+		len = sign(f->sign_key, w, signature, sizeof(signature));
+	lease_sign_cancel(w);
+	done((struct span){ signature, len }, done_arg);
+}
+
+struct sign_wait *
+lease_sign(struct gate *g, uint64_t lease_id, uint16_t scheme, struct span text,
+    sign_done *done, void *arg)
+{
+	struct sign_wait *w = calloc(1, sizeof(*w));
+	struct fix *f = fix_current();
+
+	assert_non_null(w);
+	assert_int_equal(lease_id, f->lease_id);
+	w->done = done;
+	w->arg = arg;
+	w->text = malloc(text.len);
+	assert_non_null(w->text);
+	memcpy(w->text, text.ptr, text.len);
+	w->len = text.len;
+	w->scheme = f->signed_scheme = scheme;
+	f->sign_count++;
+	w->event = event_new(g->base, -1, 0, on_sign, w);
+	event_active(w->event, 0, 0);
+	return w;
 }

@@ -451,28 +451,6 @@ what_cannot_hold_is_refused_with_its_line(void **state)
 		    NO_CEILING
 		    "[address a]\nhost = *.com\nrange = 10.0.0.0/8\n",
 		    "h.ini:4: host = *.com: a wildcard on a whole" },
-		{ "a [ca] without a file",
-		    NO_CEILING "[ca a]\nhost = x.corp.example\n",
-		    "h.ini:3: [ca a] needs" },
-		{ "a [ca] without a host", NO_CEILING "[ca a]\nfile = /a\n",
-		    "h.ini:3: [ca a] needs" },
-		{ "a [ca] whose file is no absolute path",
-		    NO_CEILING "[ca a]\nhost = x.corp.example\nfile = a.pem\n",
-		    "h.ini:5: file = a.pem: write an absolute path" },
-		{ "a [ca] for a top-level domain",
-		    NO_CEILING "[ca a]\nhost = **.com\nfile = /a\n",
-		    "h.ini:4: host = **.com: a wildcard on a whole" },
-		{ "a [ca] that is neither only nor not",
-		    NO_CEILING "[ca a]\nonly = maybe\n",
-		    "h.ini:4: only = maybe: `yes`" },
-		{ "a host in two [ca]",
-		    NO_CEILING "[ca a]\nhost = *.corp.example\nfile = /a\n"
-			       "[ca b]\nhost = x.y.example, *.Corp.example\n",
-		    "h.ini:7: host = *.Corp.example: it is named by a [ca]" },
-		{ "two [ca] of one name",
-		    NO_CEILING "[ca a]\nhost = x.corp.example\n"
-			       "file = /a\n[ca a]\n",
-		    "h.ini:6: a second [ca a] (first on line 3)" },
 		{ "two [address] of one name",
 		    NO_CEILING "[address a]\nhost = x.corp.example\n"
 			       "range = 10.0.0.0/8\n[address a]\n",
