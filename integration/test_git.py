@@ -2,14 +2,17 @@
 import gzip
 import hashlib
 import os
+import re
+import time
 import zlib
 
-from harness.claims import claim, contains, equal, lacks
+from harness.claims import claim, contains, equal, lacks, until
 from harness.git import ENV, LOCATION, git, make_repository, start_backend
 from harness.origins import Nginx
+from harness.raw import Recorder, read, tls
 from harness.world import World
 
-NAMES = {"git.example.com": "10.201.0.60"}
+NAMES = {"git.example.com": "10.201.0.60", "raw.example.com": "10.201.0.63"}
 URL = "https://git.example.com"
 
 POLICY = """\
@@ -325,6 +328,62 @@ def _():
     with open(f"{w.folder}/nginx/access.log", encoding="ascii") as f:
         equal(f.read().count("POST /tool/git-receive-pack"), asked,
               "requests that reached the origin")
+
+
+RAW = """\
+[policy]
+version = 1
+
+[git raw]
+repo = raw.example.com/tool
+"""
+PART = 20000
+# (what, the rule as the push was let through, as it is loaded then, goes on)
+RELOADS = (
+    ("the same", "push = refs/heads/a/*", "push = refs/heads/a/*\nforce = no", True),
+    ("more of it", "push = refs/heads/a/*", "push = refs/heads/**\nforce = yes", True),
+    ("a larger push", "push = refs/heads/a/*\nmax-push = 100KB",
+     "push = refs/heads/a/*\nmax-push = 1MB", True),
+    ("another reference", "push = refs/heads/a/*", "push = refs/heads/b/*", False),
+    ("only fetches", "push = refs/heads/a/*", "", False),
+    ("a smaller push", "push = refs/heads/a/*", "push = refs/heads/a/*\nmax-push = 10KB",
+     False),
+    ("no force", "push = refs/heads/a/*\nforce = yes", "push = refs/heads/a/*", False),
+)
+
+
+@claim("a reload while a push streams: one that still allows it does not disturb it, one that does not ends it within a second")
+def _():
+    w, _ = world()
+    origin = Recorder(w, NAMES["raw.example.com"], 443, ["raw.example.com"])
+    s = w.sandbox(RAW + "push = refs/heads/a/*\n")
+    late = []
+    for what, before, after, goes_on in RELOADS:
+        s.reload(RAW + before + "\n").ok()
+        old = ZERO if "force" not in before else "1" * 40
+        body = line(f"{old} {'2' * 40} refs/heads/a/x\0{CAPS}") + b"0000PACK" + bytes(
+            [0, 0, 0, 2, 0, 0, 0, 1]) + os.urandom(2 * PART)
+        streams = len(origin.streams)
+        with tls(s, "raw.example.com") as k:
+            k.sendall(b"POST /tool/git-receive-pack HTTP/1.1\r\nHost: raw.example.com\r\n"
+                      b"Content-Type: application/x-git-receive-pack-request\r\n"
+                      b"Content-Length: %d\r\n\r\n" % len(body) + body[:PART])
+            until(lambda: len(origin.streams) > streams and
+                  len(origin.streams[-1].partition(b"\r\n\r\n")[2]) == PART, 5, what)
+            s.reload(RAW + after + "\n").ok()
+            begun = time.monotonic()
+            if goes_on:
+                k.sendall(body[PART:])
+                contains(read(k, until=re.compile(b"ok$")), b"200 OK", what)
+                equal(bytes(origin.streams[-1].partition(b"\r\n\r\n")[2]), body, what)
+                continue
+            contains(read(k), b"policy-reloaded", what)
+            late.append(time.monotonic() - begun)
+            equal(len(origin.streams[-1].partition(b"\r\n\r\n")[2]), PART, what)
+        s.audited(event="request", rule="raw", reason="policy-reloaded", up=PART)
+    assert max(late) < 1, late
+    s.rm().ok()
+    return f"ended {max(late):.2f} s after it was loaded"
 
 
 @claim("a push in gzip is read, and goes on without its coding")

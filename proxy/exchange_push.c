@@ -85,17 +85,6 @@ refuse(struct exchange *x, enum reason reason, const char *fault)
 		want_more(x);
 }
 
-static bool
-is_larger(const struct exchange *x)
-{
-	const struct exchange_push *p = x->push;
-	bool is_told =
-	    x->framing == HTTP_FRAMING_LENGTH && p->coding == CODING_NONE;
-
-	return p->max != 0 &&
-	    (p->bytes > p->max || (is_told && x->length > p->max));
-}
-
 static void
 refuse_large(struct exchange *x)
 {
@@ -179,7 +168,7 @@ judge(struct exchange *x)
 		refuse(x, REASON_GIT_REF, NULL);
 		return;
 	}
-	if (is_larger(x)) {
+	if (exchange_push_is_large(x)) {
 		refuse_large(x);
 		return;
 	}

@@ -108,6 +108,17 @@ exchange_push_judge(struct exchange *x)
 }
 
 bool
+exchange_push_is_large(const struct exchange *x)
+{
+	const struct exchange_push *p = x->push;
+	bool is_told =
+	    x->framing == HTTP_FRAMING_LENGTH && p->coding == CODING_NONE;
+
+	return p->max != 0 &&
+	    (p->bytes > p->max || (is_told && x->length > p->max));
+}
+
+bool
 exchange_push_shows(struct exchange *x)
 {
 	struct exchange_push *p = x->push;
@@ -122,22 +133,28 @@ exchange_push_shows(struct exchange *x)
 	return true;
 }
 
+/* How large it may be is the new policy's to say, too. */
 bool
 exchange_push_still(const struct exchange *x)
 {
-	const struct exchange_push *p = x->push;
+	struct exchange_push *p = x->push;
 	struct git_push_command c;
 	size_t at = 0;
 
 	if (p->is_lfs)
 		return exchange_lfs_still(x);
-	while (
-	    p->is_out && git_push_next(&p->list, buf_span(&p->hold), &at, &c)) {
-		if (ask(x, &c, operation_of(&c)).action != ACTION_ALLOW ||
+	if (!p->is_out)
+		return true;
+	p->max = 0;
+	while (git_push_next(&p->list, buf_span(&p->hold), &at, &c)) {
+		struct verdict v = ask(x, &c, operation_of(&c));
+
+		if (v.action != ACTION_ALLOW ||
 		    (is_to_show(x, &c) && !p->is_shown))
 			return false;
+		take_max(p, v.max_push);
 	}
-	return true;
+	return !exchange_push_is_large(x);
 }
 
 /* --- what git is told --- */

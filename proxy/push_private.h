@@ -65,6 +65,8 @@ enum push_verdict {
  * p->max from them.
  */
 enum push_verdict exchange_push_judge(struct exchange *x);
+/* Is it, or is it told to be, larger than p->max? */
+bool exchange_push_is_large(const struct exchange *x);
 /* Has p->look shown what was left to be shown? */
 bool exchange_push_shows(struct exchange *x);
 /*
