@@ -1,6 +1,7 @@
 """Resolvers that are asked by TLS: unbound, and ones that fail in every way that
 the manual's table has; the record's detail is what the table says.
 """
+import json
 import os
 import re
 import secrets
@@ -10,8 +11,9 @@ import time
 
 from harness import shell
 from harness.certs import Authority
-from harness.claims import claim, equal
+from harness.claims import claim, contains, equal, until
 from harness.dot import Dot, Unbound, framed
+from harness.issuer import Issuer
 from harness.nameserver import A, HERE, Nameserver, record
 from harness.raw import Recorder
 from harness.world import World
@@ -71,6 +73,7 @@ def world():
         Recorder(w, GOOD, 443, ["*.example.com"]).answer = lambda nth, head: (
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         _world.update(w=w, first=first, unbound=unbound, nft=nft,
+                      issuer=Issuer(w, ISSUER, "issuer.example.com", TOKEN),
                       s=w.sandbox(POLICY, f"r-{w.id}"))
     return _world["w"], _world["s"], _world["first"]
 
@@ -97,6 +100,11 @@ def fetch(host=None):
         made.get("detail", "")
 
 
+def states():
+    said = json.loads(_world["w"].cli("status", "--json").ok().out)
+    return said["resolver_states"]
+
+
 def in_the_clear():
     return int(re.search(r"packets (\d+)", _world["nft"]("list table inet seen"))[1])
 
@@ -112,6 +120,31 @@ def tables():
         found.append({fault: (then, detail) for fault, then, detail in rows})
     equal(len(found), 2)
     return found
+
+
+@claim("unbound by TLS: many names by one handshake, also an issuer's; none in the clear; status and doctor say so")
+def _():
+    w, s, _ = world()
+    for _ in range(8):
+        equal(fetch(), ("200", ""))
+    # The broker has a connection of its own.
+    contains(s.curl("-i", "https://minted.example.com/").out, " 200 ")
+    equal(_world["issuer"].asked, 1)
+    contains(_world["unbound"].log(), "issuer.example.com. A IN")
+    state, = states()
+    equal((state["name"], state["state"], state["text"], state["handshakes"]),
+          (f"{SECOND}:853#{HOST}", "up", "TLSv1.3", 1))
+    assert state["answers"] >= 18, state
+    contains(w.cli("status").ok().out, f"{SECOND}:853#{HOST} up, TLSv1.3")
+    contains(w.cli("doctor", "--config", w.config).out,
+             f"{SECOND}:853#{HOST} proves its name, TLSv1.3")
+    # It is started anew, and no name is lost.
+    unbound = _world["unbound"]
+    unbound.close()
+    until(lambda: fetch()[0] == "resolve-failed", 10, "it is seen to be gone")
+    unbound.start()
+    until(lambda: fetch()[0] == "200", 5, "it is seen to be back")
+    equal(in_the_clear(), 0)
 
 
 def answers_with(change):

@@ -1,5 +1,6 @@
 """The Debian packages and the units, in a boot of this machine's root."""
 import hashlib
+import json
 import os
 import signal
 
@@ -142,6 +143,29 @@ def _():
     b.file("/etc/tapward/tapward.ini", good)
     b.run(["systemctl", "reload", "tapward"], timeout=30).ok()
     equal(status(b)["pid"], old)
+
+
+@claim("the journal has what happened by an id and by its sandbox, and says what to do")
+def _():
+    b = boot()
+
+    def told(*match, form="json"):
+        return b.run(["journalctl", "--no-pager", "-o", form, "-u", "tapward", "-x",
+                      *match]).ok().out
+
+    refused = [json.loads(r) for r in told("TAPWARD_EVENT=reload-refused").splitlines()]
+    contains(refused[-1]["MESSAGE"], "/etc/tapward/ceiling.ini:3:")
+    equal((refused[-1]["PRIORITY"], len(refused[-1]["MESSAGE_ID"])), ("3", 32))
+    made = [json.loads(r) for r in told("TAPWARD_SANDBOX=ci").splitlines()]
+    equal(made[0]["TAPWARD_EVENT"], "sandbox-created")
+    heads = told("TAPWARD_EVENT=audit-head", form="cat")
+    contains(heads, "head=")
+    contains(b.run(["tapward", "log", "--verify", "--anchor", "-"],
+                   stdin=heads.encode()).ok().out, "anchors are of these records")
+    # Of the catalog, which the package brings and systemd takes up.
+    contains(told("TAPWARD_EVENT=reload-refused", form="short"),
+             "What it said before stays in force.")
+    return f"{len(refused)} refused, {len(made)} of one sandbox"
 
 
 service.register(boot, service.restarts_broker, service.stops_broker,

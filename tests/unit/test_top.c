@@ -48,15 +48,17 @@ struct fixture {
 static json_t *
 answer(unsigned int sample_ms, const char *rows)
 {
-	char text[8192];
+	static char text[8192];
 	json_t *json;
+	int len;
 
-	(void)snprintf(text, sizeof(text),
+	len = snprintf(text, sizeof(text),
 	    "{\"sample_ms\":%u," STATUS ",\"sandboxes\":[%s],\"more\":false,"
 	    "\"refusals\":[" REFUSAL "],\"hosts\":[{\"host\":"
 	    "\"api.example\",\"allowed\":5,\"refused\":1,\"up\":10,"
 	    "\"down\":20,\"last\":null}]}",
 	    sample_ms, rows);
+	assert_in_range(len, 1, sizeof(text) - 1);
 	json = json_loads(text, 0, NULL);
 	assert_non_null(json);
 	return json;
@@ -323,7 +325,7 @@ static void
 a_list_that_is_longer_than_the_screen_shows_the_selected(void **state)
 {
 	struct fixture *f = *state;
-	char rows[8192];
+	char rows[4096];
 	struct wr w = wr_init(rows, sizeof(rows));
 
 	for (unsigned int i = 0; i < 30; i++)
