@@ -30,9 +30,9 @@ POLICIES = [
      + "credential = npm-acme\n", ".ini:"),
     ("a credential that the host does not define",
      GOOD + "credential = nobody\n", "nobody"),
-    ("a key of a later version",
+    ("a key of another kind of rule",
      "[policy]\nversion = 1\n[git a]\nrepo = web.example.com/a/b\n"
-     "lfs = yes\n", ".ini:5"),
+     "method = GET\n", ".ini:5"),
 ]
 
 _world = {}

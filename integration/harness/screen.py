@@ -28,7 +28,7 @@ class Screen:
         if self.pid == 0:
             os.close(self.main)
             self._login(sub)
-            for number in (signal.SIGINT, signal.SIGPIPE):
+            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
             try:
                 os.execvpe(argv[0], argv, {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* Devices are there within 100 ms; a busy host without KVM may need seconds. */
-#define WAIT_MS 20000
+#define WAIT_MS 10000
 #define WAIT_STEP_MS 2
 
 /* A file of sysfs holds want, and perhaps the end of its line. */
