@@ -93,16 +93,33 @@ connect_dialler_undo(void *arg)
 	link_dialler_detach(s);
 }
 
+/*
+ * A broker that is a unit comes and goes: the gate is connected when it is
+ * there (jobs_after(), link_broker.c), and waits till then.
+ */
+static bool
+comes_later(struct sandbox *s, int rc)
+{
+	s->lacks_broker =
+	    rc == -EAGAIN && s->sv->services[SERVICE_BROKER].unit != NULL;
+	return s->lacks_broker;
+}
+
+static void
+on_broker_answer(void *arg, int rc, const struct answer *a)
+{
+	if (comes_later(arg, rc))
+		rc = 0;
+	on_answer(arg, rc, a);
+}
+
 int
 connect_broker(void *arg, struct err *err)
 {
 	struct sandbox *s = arg;
-	int rc = wires_to_broker(s, on_answer, s);
+	int rc = wires_to_broker(s, on_broker_answer, s);
 
-	/* A unit: the gate is connected when it comes, and waits till then. */
-	s->lacks_broker =
-	    rc == -EAGAIN && service_is_away(&s->sv->services[SERVICE_BROKER]);
-	if (s->lacks_broker)
+	if (comes_later(s, rc))
 		return 0;
 	return rc == 0 ? STEP_WAIT : say_down(err, rc, "the broker");
 }
