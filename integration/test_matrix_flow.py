@@ -44,11 +44,9 @@ MIB = 1 << 20
 FOREVER = 3600000
 STREAMS = 100
 # [limits] wait-bytes, at either end of an exchange; and what else is made for
-# one: of HTTP/1.1 a connection with the buffers of TLS, for reads in bulk (four
-# records and what is made of them), and its own state: 14 KiB of TLS and of its
-# certificates when it is idle, the exchange, and what malloc() rounds up.
+# one: of HTTP/1.1 a connection with the buffers of TLS, for reads in bulk.
 WAIT_BYTES = 65536
-MORE_BYTES = {"h1": 2 * 4 * (16384 + 261) + 24576, "h2": 32768}
+MORE_BYTES = {"h1": 2 * 65536, "h2": 32768}
 
 _world = {}
 

@@ -14,7 +14,7 @@
 #define INTERIM_MAX 8
 #define READ_BYTES 16384
 /* Of what comes faster than that, and is searched and passed on in one go. */
-#define BULK_READ_BYTES 65536
+#define BULK_READ_BYTES 49152
 #define HEAD_READ_BYTES 4096
 
 void
