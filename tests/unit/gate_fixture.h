@@ -113,7 +113,4 @@ int fixture_accept(struct fixture *f);
 ssize_t fixture_read(struct fixture *f, int fd, void *buf, size_t len);
 void fixture_write(int fd, const void *buf, size_t len);
 
-/* A ClientHello for name (NULL: without SNI) into buf; its length. */
-size_t fixture_hello(const char *name, bool has_ech, uint8_t buf[512]);
-
 #endif

@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "conf/compile.h"
 #include "counts_support.h"
+#include "loop_pause.h"
 #include "proxy/audit.h"
 #include "proxy/dial.h"
 #include "proxy/hold.h"
@@ -92,31 +93,10 @@ fix_settle(struct fix *f)
 		quiet = turn(f) ? 0 : quiet + 1;
 }
 
-static void
-on_pause_over(evutil_socket_t fd, short what, void *arg)
-{
-	bool *is_over = arg;
-
-	(void)fd;
-	(void)what;
-	*is_over = true;
-}
-
 unsigned int
 fix_wakes(struct fix *f)
 {
-	static const struct timeval pause = { 0, 30000 };
-	unsigned int wakes = 0;
-	bool is_over = false;
-
-	assert_int_equal(event_base_once(f->gate.base, -1, EV_TIMEOUT,
-			     on_pause_over, &is_over, &pause),
-	    0);
-	while (!is_over) {
-		(void)event_base_loop(f->gate.base, EVLOOP_ONCE);
-		wakes++;
-	}
-	return wakes;
+	return loop_pause(f->gate.base, 30);
 }
 
 const char *

@@ -14,6 +14,8 @@
 #include "base/channel.h"
 #include "base/fd.h"
 #include "base/message.h"
+#include "client_hello.h"
+#include "loop_pause.h"
 #include "proxy/conn_peek.h"
 #include "proxy/conn_private.h"
 #include "proxy/synth.h"
@@ -68,7 +70,7 @@ hello_and_read(struct fixture *f, int guest, const char *name, bool has_ech,
     uint8_t *buf, size_t size)
 {
 	uint8_t hello[512];
-	size_t len = fixture_hello(name, has_ech, hello);
+	size_t len = client_hello(name, has_ech, hello);
 
 	fixture_write(guest, hello, len);
 	return fixture_read(f, guest, buf, size);
@@ -79,7 +81,7 @@ joins_a_passthrough_host_to_its_origin(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512], got[512];
-	size_t len = fixture_hello("through.example.org", false, hello);
+	size_t len = client_hello("through.example.org", false, hello);
 	int guest = fixture_guest_here(f), origin;
 
 	fixture_write(guest, hello, len);
@@ -102,7 +104,7 @@ records_a_relay_when_it_ends(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512], got[512];
-	size_t len = fixture_hello("through.example.org", false, hello);
+	size_t len = client_hello("through.example.org", false, hello);
 	int guest = fixture_guest_here(f), origin;
 	const struct fixture_record *rec;
 
@@ -130,7 +132,7 @@ waits_for_a_hello_that_comes_byte_by_byte(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512], got[512];
-	size_t len = fixture_hello("through.example.org", false, hello);
+	size_t len = client_hello("through.example.org", false, hello);
 	int guest = fixture_guest_here(f), origin;
 
 	for (size_t i = 0; i < len; i++) {
@@ -150,21 +152,14 @@ static void
 does_not_spin_on_half_a_hello(void **state)
 {
 	struct fixture *f = *state;
-	static const struct timeval a_moment = { 0, 50000 };
 	uint8_t hello[512];
 	int guest = fixture_guest_here(f);
-	int events = 0;
 
-	(void)fixture_hello("through.example.org", false, hello);
+	(void)client_hello("through.example.org", false, hello);
 	fixture_write(guest, hello, 40);
 	/* Each turn waits for one event; the bytes are one, the rest is time.
 	 */
-	assert_int_equal(event_base_loopexit(f->base, &a_moment), 0);
-	while (!event_base_got_exit(f->base) && events < 1000) {
-		(void)event_base_loop(f->base, EVLOOP_ONCE);
-		events++;
-	}
-	assert_in_range(events, 1, 5);
+	assert_in_range(loop_pause(f->base, 50), 1, 5);
 	assert_int_equal(f->gate.conn_count, 1);
 	(void)close(guest);
 }
@@ -174,7 +169,7 @@ takes_no_byte_from_what_is_inspected(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512], got[512];
-	size_t len = fixture_hello("look.example.org", false, hello);
+	size_t len = client_hello("look.example.org", false, hello);
 	int guest = fixture_guest_here(f);
 
 	fixture_write(guest, hello, len);
@@ -194,7 +189,7 @@ inspects_a_denied_name_so_that_it_is_told_why(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512];
-	size_t len = fixture_hello("evil.example.org", false, hello);
+	size_t len = client_hello("evil.example.org", false, hello);
 	int guest = fixture_guest_here(f);
 
 	fixture_write(guest, hello, len);
@@ -256,7 +251,7 @@ lets_ech_through_where_the_host_says_so(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512];
-	size_t len = fixture_hello("through.example.org", true, hello);
+	size_t len = client_hello("through.example.org", true, hello);
 	int guest = fixture_guest_here(f);
 
 	f->gate.passthrough_ech = true;
@@ -270,7 +265,7 @@ inspects_ech_like_any_hello(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512];
-	size_t len = fixture_hello("look.example.org", true, hello);
+	size_t len = client_hello("look.example.org", true, hello);
 	int guest = fixture_guest_here(f);
 
 	fixture_write(guest, hello, len);
@@ -307,7 +302,7 @@ ends_with_a_guest_that_leaves_within_its_hello(void **state)
 	struct fixture *f = *state;
 	uint8_t hello[512];
 
-	(void)fixture_hello("through.example.org", false, hello);
+	(void)client_hello("through.example.org", false, hello);
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		int guest = fixture_guest_here(f);
 
@@ -354,7 +349,7 @@ compares_sni_with_the_name_of_the_connect(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512], got[16];
-	size_t len = fixture_hello("through.example.org", false, hello);
+	size_t len = client_hello("through.example.org", false, hello);
 	int guest;
 
 	(void)after_connect(f, &guest, "look.example.org");
@@ -371,7 +366,7 @@ goes_on_with_tls_after_a_connect(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512];
-	size_t len = fixture_hello("through.example.org", false, hello);
+	size_t len = client_hello("through.example.org", false, hello);
 	int guest;
 	struct conn *c = after_connect(f, &guest, "through.example.org");
 
@@ -430,7 +425,7 @@ takes_no_address_as_evidence(void **state)
 	struct fixture *f = *state;
 	uint32_t address = synth_take(f->gate.synth, "through.example.org");
 	uint8_t hello[512];
-	size_t len = fixture_hello("evil.example.org", false, hello);
+	size_t len = client_hello("evil.example.org", false, hello);
 	int guest = fixture_guest(address, f->port);
 
 	fixture_write(guest, hello, len);

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "client_hello.h"
+
 #define POLICY                                                                 \
 	"[policy]\nversion = 1\n"                                              \
 	"[allow through]\nhost = through.example.org\nport = PORT\n"           \
@@ -50,7 +52,7 @@ join(struct fixture *f, const char *name)
 {
 	struct joined j = { .guest = fixture_guest_here(f) };
 	uint8_t hello[512], got[512];
-	size_t len = fixture_hello(name, false, hello);
+	size_t len = client_hello(name, false, hello);
 
 	fixture_write(j.guest, hello, len);
 	j.origin = fixture_accept(f);
@@ -115,7 +117,7 @@ cancels_dials_that_a_reload_no_longer_allows(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512], got[16];
-	size_t len = fixture_hello("through.example.org", false, hello);
+	size_t len = client_hello("through.example.org", false, hello);
 	int guest = fixture_guest_here(f);
 
 	f->dialling = FIXTURE_DIAL_HOLD;
@@ -133,7 +135,7 @@ tells_the_inspected_path_of_a_reload(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t hello[512];
-	size_t len = fixture_hello("look.example.org", false, hello);
+	size_t len = client_hello("look.example.org", false, hello);
 	int guest = fixture_guest_here(f);
 
 	fixture_write(guest, hello, len);

@@ -31,6 +31,7 @@
 #include "base/message_audit.h"
 #include "base/message_dial.h"
 #include "base/process.h"
+#include "client_hello.h"
 #include "counts_support.h"
 #include "gate_fixture.h"
 #include "policy_support.h"
@@ -411,7 +412,7 @@ join(struct stage *s)
 {
 	int guest = guest_socket(SOCK_STREAM, s->ports[GATE_SOCKET_TCP]);
 	uint8_t hello[512], got[512];
-	size_t len = fixture_hello("through.example.org", false, hello);
+	size_t len = client_hello("through.example.org", false, hello);
 
 	assert_int_equal(send(guest, hello, len, 0), len);
 	UNTIL(s, s->origin != -1);

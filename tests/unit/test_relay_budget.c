@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "client_hello.h"
 #include "proxy/conn.h"
 #include "proxy/meter.h"
 #include "proxy/relay.h"
@@ -55,7 +56,7 @@ join(struct fixture *f)
 	struct joined j = { .guest = fixture_guest_here(f) };
 	uint8_t hello[512], got[512];
 
-	j.hello_len = fixture_hello(NAME, false, hello);
+	j.hello_len = client_hello(NAME, false, hello);
 	fixture_write(j.guest, hello, j.hello_len);
 	j.origin = fixture_accept(f);
 	assert_int_equal(fixture_read(f, j.origin, got, j.hello_len),
@@ -168,7 +169,7 @@ static ssize_t
 knock(struct fixture *f, uint8_t alert[7])
 {
 	uint8_t hello[512];
-	size_t len = fixture_hello(NAME, false, hello);
+	size_t len = client_hello(NAME, false, hello);
 	int guest = fixture_guest_here(f);
 	ssize_t n;
 
