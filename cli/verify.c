@@ -26,6 +26,8 @@
 #define ROW_TIMEOUT_MS 30000
 /* A frame takes its way through an emulated device. */
 #define FRAME_WAIT_MS 3000
+/* What a command is given that would take longer. */
+#define TIME_GIVEN_MS 300
 #define ARGS_MAX 10
 
 bool
@@ -417,10 +419,10 @@ row_time(struct verify *v, const struct verify_row *row,
 {
 	struct session_end end;
 
-	if (!verify_probe(v, row->argv, 1000, found, &end) ||
+	if (!verify_probe(v, row->argv, TIME_GIVEN_MS, found, &end) ||
 	    end.limit != FRAME_LIMIT_TIMEOUT)
 		return false;
-	return goes_on(v, "ended after a second", found);
+	return goes_on(v, "ended when its time was over", found);
 }
 
 #define ANY_REFUSAL "refused|unreachable"

@@ -49,6 +49,13 @@ apply = header:x-token
 grant = * user:root
 """
 
+# Long enough for all that works; what waits for a process that stands still
+# waits for as long.
+LIMITS = """
+[limits]
+connect-timeout = 5s
+"""
+
 CHILDREN = ("dialler", "broker", "recorder", "api", "ca")
 
 _world = {}
@@ -59,7 +66,7 @@ def world():
         w = World(NAMES, start=False)
         token = w.file("token", "canary-of-the-lifecycle\n", 0o600)
         with open(w.config, "a", encoding="ascii") as f:
-            f.write(CREDENTIAL.format(file=token))
+            f.write(CREDENTIAL.format(file=token) + LIMITS)
         w.start()
         cert, key = w.authority.issue(*NAMES)
         w.own(Nginx(w.net, f"{w.folder}/nginx", f"""

@@ -34,11 +34,11 @@ scheme = http
 # So that what is kept for another exchange is gone while one looks.
 LIMITS = """
 [limits]
-idle-timeout = 1s
+idle-timeout = 300ms
 """
 
 # And a time-out that one can wait for.
-QUICK = LIMITS + "relay-idle-timeout = 3s\n"
+QUICK = LIMITS + "relay-idle-timeout = 1500ms\n"
 
 MIB = 1 << 20
 FOREVER = 3600000
@@ -266,7 +266,7 @@ def _(guest, origin):
                    {"early": 1, "late": 1, "frame": "stream", "size": 2 * MIB,
                     "read_hold": FOREVER})
     equal({g["got_whole"] for g in got}, {False}, repr(got))
-    assert all(2500 <= g["ms"] < 15000 for g in got), [g["ms"] for g in got]
+    assert all(1250 <= g["ms"] < 7500 for g in got), [g["ms"] for g in got]
     equal({s["got_whole"] for s in saw}, {False}, repr(saw))
     w["s"].audited(reason="timeout", status=200)
     return f"after {got[0]['ms']} ms; {is_given_back() >> 10} KiB are kept"

@@ -3,6 +3,7 @@
 What it asks of the services, and what it sends them; test_takeover_calls.py has
 what it asks of the kernel, floods, and its end.
 """
+import itertools
 import json
 import os
 import signal
@@ -316,22 +317,21 @@ def bad_packets(which, victim):
     return rows
 
 
-def costs_the_channel(which, data, fds=0):
+def costs_the_channel(taken, which, data, fds=0):
     """A gate that sends it is cut off by which, or ended by the supervisor."""
-    with Hostile() as taken:
-        before = taken.pid()
-        try:
-            word = taken.send(which, data, fds)
-            assert word in ("0", "EPIPE", "ECONNRESET"), f"{which}: {word}"
-        except Died:
-            equal(which, "supervisor", "who ends the gate itself")
-        if which == "supervisor":
-            taken.renewed(before, 10)
-        else:
-            until(lambda: not taken.drain(which), 10,
-                  f"the channel to the {which} ends after "
-                  f"{data[:40].hex()} with {fds} descriptors")
-            equal(taken.pid(), before, "the gate")
+    before = taken.pid()
+    try:
+        word = taken.send(which, data, fds)
+        assert word in ("0", "EPIPE", "ECONNRESET"), f"{which}: {word}"
+    except Died:
+        equal(which, "supervisor", "who ends the gate itself")
+    if which == "supervisor":
+        taken.renewed(before, 10)
+    else:
+        until(lambda: not taken.drain(which), 10,
+              f"the channel to the {which} ends after "
+              f"{data[:40].hex()} with {fds} descriptors")
+        equal(taken.pid(), before, "the gate")
 
 
 @claim("row 117: packets that are not its to send cost it the channel, and nobody else anything")
@@ -342,10 +342,15 @@ def _():
     open_before["tapwardd"] = memory.fds(w.daemon.pid)
     restarts = gate_pid(w, victim)
     count = 0
-    for which in ("dialler", "broker", "recorder", "supervisor"):
-        for data, fds in bad_packets(which, about(w, victim)):
-            costs_the_channel(which, data, fds)
-            count += 1
+    services = ("dialler", "broker", "recorder", "supervisor")
+    # A gate spends a channel of each; its end, by the supervisor, is the last.
+    for packets in itertools.zip_longest(
+            *(bad_packets(which, about(w, victim)) for which in services)):
+        with Hostile() as taken:
+            for which, bad in zip(services, packets):
+                if bad is not None:
+                    costs_the_channel(taken, which, *bad)
+                    count += 1
         victim_works(victim)
     equal(service_pids(w), pids, "the services")
     equal(gate_pid(w, victim), restarts, "the other sandbox's gate")
@@ -390,7 +395,8 @@ def _():
             ("MSG_AUDIT", audit_body("ask", verdict=2, detail="forged", reason="")),
             ("MSG_RECORDER_EVENT", other + audit_body("connect")),
             ("MSG_RECORDER_POLICY", other), ("MSG_RECORDER_DETACH", other)):
-        costs_the_channel("recorder", packet(kind, 0, body))
+        with Hostile() as hostile:
+            costs_the_channel(hostile, "recorder", packet(kind, 0, body))
     equal(said_of_victim(), before, "records of the other sandbox")
     said = [r["detail"] for r in w.audit(event="lifecycle")
             if r["sandbox"].startswith("hostile")]

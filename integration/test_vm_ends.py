@@ -9,6 +9,7 @@ import struct
 import subprocess
 import termios
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.claims import claim, contains, equal, lacks, until
 from harness.terminal import Terminal
@@ -40,11 +41,17 @@ def machine():
     if name is None or w.cli("exec", name, "--", "true").code != 0:
         if name is not None:
             w.cli("rm", name)
-        _count[0] += 1
-        name = _world["name"] = f"guest{_count[0]}"
-        w.cli("create", name, "--policy", w.policy, "--image", "default",
-              "--memory", "256M", "--disk", "64M", timeout=BOOT_S).ok()
+        name = _world["name"] = create(w)
     return w, name
+
+
+def create(w):
+    """The name of a guest that goes on."""
+    _count[0] += 1
+    name = f"guest{_count[0]}"
+    w.cli("create", name, "--policy", w.policy, "--image", "default",
+          "--memory", "256M", "--disk", "64M", timeout=BOOT_S).ok()
+    return name
 
 
 def vm_of(w, name):
@@ -330,7 +337,7 @@ def lives(pid):
 @claim("--max-duration holds when its run is stopped, and when tapward-vm is, which keeps it")
 def _():
     w = world()
-    runs = [Run(w, "--max-duration", "12s") for _ in range(2)]
+    runs = [Run(w, "--max-duration", "6s") for _ in range(2)]
     pids = []
     for run in runs:
         run.create()
@@ -354,9 +361,9 @@ def _():
 def _():
     w = world()
     w.cli("create", "lone", "--policy", w.policy, "--image", "default",
-          "--max-duration", "20s", timeout=BOOT_S).ok()
+          "--max-duration", "15s", timeout=BOOT_S).ok()
     lone = vm_pid(w, "lone")
-    run = Run(w, "--max-duration", "12s")
+    run = Run(w, "--max-duration", "6s")
     run.create()
     ours = vm_pid(w, run.name)
     kill_daemon(w)
@@ -504,7 +511,7 @@ def _():
     contains(got.err, "ran out of memory")
     bomb = subprocess.Popen(
         [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", name,
-         "--no-input", "--timeout", "15", "--", "bash", "-c",
+         "--no-input", "--timeout", "6", "--", "bash", "-c",
          "f() { f | f & }; f; echo started; sleep 600"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=w.env)
     equal(bomb.stdout.readline(), b"started\n")
@@ -550,20 +557,25 @@ def _():
 @claim("a guest whose agent never answers again: --timeout and stop hold, and it is ended with a reason")
 def _():
     w, name = machine()
-    run = w.hostile(name, "silence")
-    until(lambda: w.cli("exec", name, "--timeout", "1", "--", "true",
-                        timeout=60).code == 125, 60, "it answers no more")
-    _, err = run.communicate(timeout=20)
-    equal(run.returncode, 125, err)
+    silent = {name: w.hostile(name, "silence")}
+    # What the one is given to answer is waited for while the other one stops.
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(until, lambda: w.cli(
+            "exec", name, "--timeout", "1", "--", "true", timeout=60).code == 125,
+            60, "it answers no more")
+        other = create(w)
+        silent[other] = w.hostile(other, "silence")
+        vm = vm_pid(w, other)
+        w.cli("stop", other).ok()
+        until(lambda: not lives(vm), 12, "stop holds")
+        late.result()
     contains(vm_of(w, name)["reason"], "of being told to")
+    for run in silent.values():
+        _, err = run.communicate(timeout=20)
+        equal(run.returncode, 125, err)
     until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
-          "it is ended")
-    w, name = machine()
-    run = w.hostile(name, "silence")
-    w.cli("stop", name).ok()
-    until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 12,
-          "stop holds")
-    run.communicate()
+          "both are ended")
+    w.cli("rm", other).ok()
 
 
 @claim("exec --tty: size, its changes, Ctrl-C and the exit code go through")

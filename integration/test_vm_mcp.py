@@ -72,7 +72,7 @@ def shared():
     w = world()
     if "server" not in _world:
         s = Server(w, "--policy", w.policy, "--max-sandboxes", "1",
-                   "--timeout", "20s", "--max-output", "64K")
+                   "--timeout", "6s", "--max-output", "64K")
         _world["server"], _world["sandbox"] = s, s.create()
     return _world["server"], _world["sandbox"]
 
