@@ -32,15 +32,24 @@ function(tapward_program name)
 	add_dependencies(programs ${name})
 endfunction()
 
-# tapward_unit_test(MODULE LINK ...): tests/unit/test_MODULE.c. Wants no root
-# and no network.
-function(tapward_unit_test module)
+# The program of a unit test or a root test.
+function(tapward_test_program module)
 	cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
 	add_executable(test_${module}
 		${PROJECT_SOURCE_DIR}/tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE ${arg_LINK}
 		PkgConfig::CMOCKA tapward_codegen tapward_warnings)
 	target_include_directories(test_${module} PRIVATE ${PROJECT_SOURCE_DIR})
+	# What fuzzing wants fast is the product: a test is compiled sooner.
+	if(TAPWARD_FUZZ)
+		target_compile_options(test_${module} PRIVATE -O0)
+	endif()
+endfunction()
+
+# tapward_unit_test(MODULE LINK ...): tests/unit/test_MODULE.c. Wants no root
+# and no network.
+function(tapward_unit_test module)
+	tapward_test_program(${module} ${ARGN})
 	add_test(NAME unit.${module} COMMAND test_${module})
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 120)
 endfunction()
@@ -48,12 +57,7 @@ endfunction()
 # tapward_root_test(MODULE LINK ...): as a unit test, for one that needs root
 # (namespaces, devices); labelled so that a plain user can leave it out.
 function(tapward_root_test module)
-	cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
-	add_executable(test_${module}
-		${PROJECT_SOURCE_DIR}/tests/unit/test_${module}.c)
-	target_link_libraries(test_${module} PRIVATE ${arg_LINK}
-		PkgConfig::CMOCKA tapward_codegen tapward_warnings)
-	target_include_directories(test_${module} PRIVATE ${PROJECT_SOURCE_DIR})
+	tapward_test_program(${module} ${ARGN})
 	add_test(NAME root.${module} COMMAND test_${module})
 	set_tests_properties(root.${module} PROPERTIES LABELS root TIMEOUT 120
 		RUN_SERIAL ON)
