@@ -85,6 +85,24 @@ set_slot(struct budget_slot *s, const struct policy_budget *b)
 	budget_slot_set(s, &b->budget, clock_boot_ms());
 }
 
+/*
+ * Whose counts are still wanted, of both files, before any slot is given away:
+ * a policy of many names must not take those of the ceiling.
+ */
+static void
+keep_file(struct gate *g, size_t file)
+{
+	const struct policy *p = file_of(g, file);
+	struct budget_table *t = g->meters->table;
+	struct policy_budget b;
+
+	for (size_t i = 0;
+	     i < BUDGETS_MAX && p != NULL && policy_budget_at(p, i, &b); i++)
+		for (size_t j = 0; j < BUDGET_SLOTS; j++)
+			if (is_of(&t->slots[j], &b, file))
+				t->slots[j].is_in_force = 1;
+}
+
 static void
 join_file(struct gate *g, size_t file)
 {
@@ -114,6 +132,8 @@ meters_policy_changed(struct gate *g)
 		g->meters->table->slots[i].is_in_force = 0;
 		g->meters->table->slots[i].open = 0;
 	}
+	for (size_t file = 0; file < VERDICT_FILES; file++)
+		keep_file(g, file);
 	for (size_t file = 0; file < VERDICT_FILES; file++)
 		join_file(g, file);
 }

@@ -258,6 +258,68 @@ another_gate_goes_on_where_the_last_one_was(void **state)
 	part(f, &a);
 }
 
+#define NAMES 63
+
+/* Rules with a budget, none of which was there before. */
+static void
+reload_with_other_names(struct fixture *f, unsigned int turn)
+{
+	static char text[sizeof(RULE) + (size_t)NAMES * 80];
+	int len = snprintf(text, sizeof(text), RULE);
+
+	for (unsigned int i = 0; i < NAMES; i++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len,
+		    "[allow t%u-%u]\nhost = h%u.example.org\n"
+		    "max-requests = 1\n",
+		    turn, i, i);
+	fixture_reload(f, text);
+}
+
+static struct budget_slot
+slot_of_ceiling(const struct fixture *f)
+{
+	static struct budget_table t;
+	struct budget_slot found = { .rule = "" };
+
+	assert_int_equal(pread(f->counts, &t, sizeof(t), 0), sizeof(t));
+	for (size_t i = 0; i < BUDGET_SLOTS; i++)
+		if (t.slots[i].is_in_force == 1 && t.slots[i].is_ceiling == 1)
+			found = t.slots[i];
+	return found;
+}
+
+/* Whoever may reload a policy is not who wrote the ceiling. */
+static void
+no_number_of_names_makes_the_ceiling_forget(void **state)
+{
+	struct fixture *f = fixture_new(RULE, POLICY);
+	static struct budget_table t;
+	static uint8_t buf[50000];
+	struct joined a;
+
+	(void)state;
+	/* A full table: what the ceiling names new takes the place of an old.
+	 */
+	t.magic = BUDGET_MAGIC;
+	for (size_t i = 0; i < BUDGET_SLOTS; i++)
+		(void)snprintf(t.slots[i].rule, sizeof(t.slots[i].rule),
+		    "old-%zu", i);
+	assert_int_equal(pwrite(f->counts, &t, sizeof(t), 0), sizeof(t));
+	meters_free(&f->gate);
+	assert_int_equal(meters_new(&f->gate, f->counts), 0);
+	a = join(f);
+	fixture_write(a.guest, buf, sizeof(buf));
+	assert_int_equal(fixture_read(f, a.origin, buf, sizeof(buf)),
+	    (ssize_t)sizeof(buf));
+	for (unsigned int turn = 0; turn < 6; turn++)
+		reload_with_other_names(f, turn);
+	assert_string_equal(slot_of_ceiling(f).rule, "through");
+	assert_int_equal(slot_of_ceiling(f).requests, 1);
+	assert_int_equal(slot_of_ceiling(f).up, sizeof(buf) + a.hello_len);
+	part(f, &a);
+	fixture_free(f);
+}
+
 /* Whatever one that was taken over has left there. */
 static void
 any_bytes_in_the_table_are_only_numbers(void **state)
@@ -337,6 +399,7 @@ main(void)
 		TEST(so_many_at_once_and_so_many_in_all),
 		TEST(a_reload_keeps_the_counts_of_a_name),
 		TEST(another_gate_goes_on_where_the_last_one_was),
+		cmocka_unit_test(no_number_of_names_makes_the_ceiling_forget),
 		TEST(any_bytes_in_the_table_are_only_numbers),
 		TEST(an_end_ends_what_runs_within_a_second),
 		TEST(a_table_that_is_not_whole_is_not_used),
