@@ -91,6 +91,9 @@ load_policy(void *arg, struct err *err)
 	if (rc != 0)
 		return err_os(err, rc, "its policy");
 	s->learns = policy_set_learns(&s->policy);
+	/* The ceiling and who may learn can be others now, gate or no gate. */
+	if (!learning_settle(s))
+		return err_at(err, NULL, 0, "it may not learn any longer");
 	/* Of a reload that was cut short; what counts is the image. */
 	(void)snprintf(s->state.policy_digest, sizeof(s->state.policy_digest),
 	    "%s", policy_digest(s->policy.policy));
@@ -156,6 +159,7 @@ reconnect(void *arg, struct err *err)
 	struct sandbox *s = arg;
 	unsigned int which = strangers(s->sv);
 
+	(void)err;
 	if ((which & WIRES_RECORDER) != 0 && link_recorder_nflog(s) == 0)
 		counters_begin(s);
 	if (s->is_gate_lost)
@@ -163,8 +167,6 @@ reconnect(void *arg, struct err *err)
 	if (which != 0)
 		wires_mend(s, which);
 	/* The ceiling may be another now. */
-	if (!learning_settle(s))
-		return err_at(err, NULL, 0, "it may not learn any longer");
 	reload_push(s);
 	return 0;
 }

@@ -239,4 +239,16 @@ def _():
     w.cli("reload", "--host").ok()
     # What was taken back is not given again by itself.
     contains(s.curl("-i", "https://web.example.com/b").out, "no-rule")
+    s = learning(w, "lost", EMPTY)
+    assert works("a")
+    # Nor kept by one whose gate is gone when the next supervisor comes.
+    gate = show(w, s)["gate_pid"]
+    w.daemon.kill()
+    w.daemon.wait()
+    os.kill(gate, signal.SIGKILL)
+    w.file("tapward.ini", config.replace(MAY, "learn = other-* user:root\n"))
+    w.start()
+    until(lambda: "no-rule" in s.curl("-i", "https://web.example.com/b").out, 10,
+          "its policy is what counts")
+    equal(show(w, s)["learning"], False)
     w.close()
