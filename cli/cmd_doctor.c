@@ -54,15 +54,6 @@ static const struct {
 
 static const char *const level_words[DOCTOR_LEVELS] = { "ok", "warn", "FAIL" };
 
-/* Names of files and chains are anybody's; a terminal gets none of it. */
-static void
-make_printable(char *text)
-{
-	for (char *p = text; *p != '\0'; p++)
-		if (*p < 0x20 || *p > 0x7e)
-			*p = '?';
-}
-
 void
 doctor_say(struct doctor *d, enum doctor_level level, const char *mend,
     const char *fmt, ...)
@@ -74,8 +65,9 @@ doctor_say(struct doctor *d, enum doctor_level level, const char *mend,
 	(void)vsnprintf(found, sizeof(found), fmt, ap);
 	va_end(ap);
 	(void)snprintf(how, sizeof(how), "%s", mend);
-	make_printable(found);
-	make_printable(how);
+	/* Names of files and chains are anybody's. */
+	output_make_printable(found);
+	output_make_printable(how);
 	d->counts[level]++;
 	if (d->rows != NULL) {
 		(void)json_array_append_new(d->rows,

@@ -12,6 +12,7 @@
 #include "cli/anchors.h"
 #include "cli/call.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 
 static const char *
 log_text(const json_t *json, const char *key)
@@ -48,6 +49,7 @@ log_print_why(const json_t *record, char *buf, size_t size)
 	    *learned == '\0' ? "" : "learned:", learned);
 }
 
+/* Commands and paths are anybody's; a terminal gets none of their bytes. */
 static int
 log_print_row(char *line, size_t len, void *arg)
 {
@@ -56,12 +58,12 @@ log_print_row(char *line, size_t len, void *arg)
 
 	(void)arg;
 	if (record == NULL) {
-		(void)printf("%s\n", line);
+		output_line("%s", line);
 		return 0;
 	}
 	log_print_where(record, where, sizeof(where));
 	log_print_why(record, why, sizeof(why));
-	(void)printf("%s %-16s %-9s %-5s %-18s %-32s %-6s %-28s %s %s%s%s\n",
+	output_line("%s %-16s %-9s %-5s %-18s %-32s %-6s %-28s %s %s%s%s",
 	    log_text(record, "time"), log_text(record, "sandbox"),
 	    log_text(record, "event"), log_text(record, "verdict"), why, where,
 	    log_text(record, "method"),
@@ -101,12 +103,33 @@ struct log_check {
 };
 
 static int
+log_refuse_anchor(const struct log_check *c, uint64_t seq)
+{
+	(void)fprintf(stderr,
+	    "tapward: the audit log was rewritten: an anchor has another hash "
+	    "for record %llu, line %llu\n",
+	    (unsigned long long)seq, (unsigned long long)c->chain.lines);
+	return CLI_FAILED;
+}
+
+/* The first line names the record before it, which is no longer kept. */
+static bool
+log_hold_before(struct log_check *c, struct span line)
+{
+	struct audit_line_head head;
+
+	return !audit_line_read(line, &head) || head.seq <= 1 ||
+	    anchors_hold(&c->anchors, head.seq - 1, head.prev);
+}
+
+static int
 log_verify_line(char *line, size_t len, void *arg)
 {
+	const struct span text = { (const uint8_t *)line, len };
 	struct log_check *c = arg;
 	struct audit_verify *v = &c->chain;
-	enum audit_verify_result r =
-	    audit_verify_line(v, (struct span){ (const uint8_t *)line, len });
+	bool is_first = v->lines == 0;
+	enum audit_verify_result r = audit_verify_line(v, text);
 
 	if (r != AUDIT_VERIFY_OK) {
 		(void)fprintf(stderr,
@@ -114,14 +137,12 @@ log_verify_line(char *line, size_t len, void *arg)
 		    (unsigned long long)v->lines + 1, audit_verify_text(r));
 		return CLI_FAILED;
 	}
+	if (is_first && !log_hold_before(c, text))
+		return log_refuse_anchor(c, v->seq - 1);
 	/* A line that was cut has no number of its own. */
 	if (v->is_after_torn || anchors_hold(&c->anchors, v->seq, v->head))
 		return 0;
-	(void)fprintf(stderr,
-	    "tapward: the audit log was rewritten: an anchor has another hash "
-	    "for record %llu, line %llu\n",
-	    (unsigned long long)v->seq, (unsigned long long)v->lines);
-	return CLI_FAILED;
+	return log_refuse_anchor(c, v->seq);
 }
 
 static int
@@ -207,6 +228,14 @@ log_verify_end(const struct log_options *o, const struct log_check *c)
 		    (unsigned long long)v->seq,
 		    (unsigned long long)c->anchors.all[c->anchors.count - 1]
 			.seq);
+		return CLI_FAILED;
+	}
+	/* One that begins behind them all can be anybody's. */
+	if (o->anchor != NULL && c->anchors.held == 0) {
+		(void)fprintf(stderr,
+		    "tapward: no anchor is of this log's records, or of the "
+		    "one "
+		    "before them: they prove nothing of it\n");
 		return CLI_FAILED;
 	}
 	(void)printf("%llu records in an unbroken chain; head %s\n",

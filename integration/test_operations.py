@@ -213,6 +213,17 @@ def _():
         bad = w.cli("log", "--verify", "--anchor", heads, cut)
         equal(bad.code, 1)
         contains(bad.err, "was cut")
+        # One that begins behind every anchor, and right behind the last.
+        with open(heads, encoding="ascii") as f:
+            last = int(re.findall(r"seq=(\d+)", f.read())[-1])
+        for seq, why in ((last + 2, "no anchor is of this log's records"),
+                         (last + 1, f"another hash for record {last}")):
+            later = w.file("later.jsonl", re.sub(
+                r'"seq":\d+', f'"seq":{seq}', lines[-1], count=1) + "\n")
+            contains(w.cli("log", "--verify", later).ok().out, "1 records")
+            bad = w.cli("log", "--verify", "--anchor", heads, later)
+            equal(bad.code, 1)
+            contains(bad.err, why)
         # Lines of the journal are as good; the recorder wrote them to its log.
         said = shell.run([f"{w.tree}/bin/tapward", "--socket", w.socket, "log",
                           "--verify", "--anchor", "-"], stdin=w.log_text().encode()).ok().out

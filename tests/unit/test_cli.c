@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/duration.h"
+#include "cli/output.h"
 #include "cli/policy_file.h"
 
 static const struct {
@@ -51,6 +52,40 @@ reads_durations(void **state)
 		    (ok && got != duration_rows[i].want_s))
 			fail_msg("\"%s\": %d, %u", duration_rows[i].text, ok,
 			    got);
+	}
+}
+
+static void
+a_terminal_gets_printable_text(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "", "" },
+		{ "exec sh -c ~", "exec sh -c ~" },
+		{ "a\x1b[2Jb", "a?[2Jb" },
+		{ "a\rb\nc\td", "a?b?c?d" },
+		{ "\x7f\x01", "??" },
+		{ "a\xc2\x9b"
+		  "2Jb",
+		    "a?2Jb" }, /* U+009B, CSI in one */
+		{ "\xe2\x80\xae"
+		  "x",
+		    "?x" }, /* U+202E */
+		{ "\xf0\x9f\x98\x80", "?" },
+		{ "\x9b"
+		  "2J",
+		    "2J" }, /* no character of UTF-8 */
+		{ "\xff\xfe", "??" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[64];
+
+		(void)snprintf(text, sizeof(text), "%s", rows[i].text);
+		output_make_printable(text);
+		assert_string_equal(text, rows[i].want);
 	}
 }
 
@@ -165,6 +200,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_durations),
+		cmocka_unit_test(a_terminal_gets_printable_text),
 		cmocka_unit_test_setup_teardown(
 		    row_189_refuses_links_fifos_folders_and_giants, make_folder,
 		    remove_folder),
