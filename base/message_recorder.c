@@ -77,6 +77,7 @@ message_recorder_read_encode(struct wr *w,
     const struct message_recorder_read *m)
 {
 	wr_str16(w, m->sandbox);
+	wr_u64(w, m->generation);
 	field_bool_write(w, m->denied_only);
 	field_bool_write(w, m->follow);
 }
@@ -87,6 +88,7 @@ message_recorder_read_decode(struct rd *r, struct message_recorder_read *ret)
 	struct message_recorder_read m = { 0 };
 
 	field_sandbox(r, m.sandbox, true);
+	m.generation = rd_u64(r);
 	m.denied_only = field_bool(r);
 	m.follow = field_bool(r);
 	if (rd_ok(r))

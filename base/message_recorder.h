@@ -59,6 +59,8 @@ struct message_recorder_counters {
 /* MSG_RECORDER_READ; the descriptor is a pipe or a stream socket. */
 struct message_recorder_read {
 	char sandbox[SANDBOX_NAME_SIZE]; /* "": all */
+	/* 0: of all that had that name, whoever's they were */
+	uint64_t generation;
 	bool denied_only;
 	bool follow; /* until the reader closes its end */
 };

@@ -449,6 +449,10 @@ do_log(struct request *r)
 	if (!check_sink(r))
 		return;
 	memcpy(m.sandbox, r->m->name, sizeof(m.sandbox));
+	/* The name may have been another user's before: that is root's to read.
+	 */
+	if (r->m->peer_uid != 0)
+		m.generation = r->sandbox->state.generation;
 	hand_over(r, link_recorder_read(r->sv, &m, r->fds[0]));
 }
 

@@ -4,6 +4,7 @@
  */
 #include "daemon/recorder_line.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,14 +146,19 @@ bool
 recorder_line_matches(struct span line,
     const struct message_recorder_read *wanted)
 {
-	char field[SANDBOX_NAME_SIZE + 16];
+	char field[SANDBOX_NAME_SIZE + 64];
 
 	/* A quote inside a value is escaped: what matches is a field. */
 	if (wanted->denied_only && !contains(line, ",\"verdict\":\"deny\","))
 		return false;
 	if (wanted->sandbox[0] == '\0')
 		return true;
-	(void)snprintf(field, sizeof(field), ",\"sandbox\":\"%s\",",
-	    wanted->sandbox);
+	if (wanted->generation == 0)
+		(void)snprintf(field, sizeof(field), ",\"sandbox\":\"%s\",",
+		    wanted->sandbox);
+	else
+		(void)snprintf(field, sizeof(field),
+		    ",\"sandbox\":\"%s\",\"generation\":%" PRIu64 ",",
+		    wanted->sandbox, wanted->generation);
 	return contains(line, field);
 }

@@ -97,6 +97,28 @@ print(json.dumps([status(m, u, b) for m, u, b in (
     contains(s.world.cli("show", s.name, "--json").ok().out, "running")
 
 
+@claim("row 117: a member that takes a name reads nothing of who had it before")
+def _():
+    w, _ = world()
+    name = f"taken-{w.id}"
+    policy = w.file("before.ini", POLICY)
+    for _ in range(2):
+        w.cli("create", name, "--policy", policy).ok()
+        w.cli("rm", name).ok()
+    got = member(f"""
+made = create("{name}")
+log = call("GET", "/v1/sandboxes/{name}/log").decode()
+print(json.dumps([made, log, status("DELETE", "/v1/sandboxes/{name}", b"")]))
+""")
+    equal((got[0], got[2]), (201, 200))
+    lines = [json.loads(x) for x in got[1].splitlines() if x.startswith("{")]
+    assert lines, got
+    equal({x["generation"] for x in lines}, {lines[-1]["generation"]})
+    # Root reads of all of them.
+    out = w.cli("log", name, "--json").ok().out
+    equal(len({json.loads(x)["generation"] for x in out.splitlines()}), 3)
+
+
 @claim("row 117: no descriptor that a member passes leads into a namespace that is not its own")
 def _():
     w, _ = world()

@@ -163,7 +163,7 @@ reads_back_what_the_recorder_is_told(void **state)
 		.about = { "one", 5, DIGEST },
 		.record = audit_record_init(AUDIT_LIFECYCLE),
 	};
-	const struct message_recorder_read read_in = { "one", true, false };
+	const struct message_recorder_read read_in = { "one", 7, true, false };
 	const struct message_recorder_status status_in = { true, 1, DIGEST, 2,
 		3, 4 };
 	const struct message_recorder_counters counters_in = {
@@ -195,6 +195,7 @@ reads_back_what_the_recorder_is_told(void **state)
 	assert_int_equal(message_recorder_read_decode(&r, &read_out), 0);
 	assert_int_equal(message_recorder_status_decode(&r, &status_out), 0);
 	assert_true(read_out.denied_only && !read_out.follow);
+	assert_true(read_out.generation == read_in.generation);
 	assert_int_equal(status_out.readers, 4);
 	w = wr_init(buf, sizeof(buf));
 	message_recorder_counters_encode(&w, &counters_in);

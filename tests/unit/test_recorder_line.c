@@ -178,6 +178,14 @@ matches_by_sandbox_and_verdict(void **state)
 	    recorder_line_matches(span_of(line_of("one", &denied)), &one));
 	assert_false(
 	    recorder_line_matches(span_of(line_of("one2", &denied)), &one));
+	/* Another that had the name before, or has it later. */
+	for (uint64_t i = 1; i < 100; i++) {
+		one.generation = i;
+		assert_int_equal(recorder_line_matches(span_of(line_of("one",
+							   &denied)),
+				     &one),
+		    i == 7);
+	}
 }
 
 int
