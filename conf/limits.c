@@ -93,8 +93,8 @@ const struct limit_row limit_rows[LIMIT_COUNT] = {
 	[LIMIT_ASK_TIMEOUT] = { "ask-timeout", UNIT_MS, 300000, 1000, 86400000,
 	    "for a person to look; most programs have given up by then" },
 	[LIMIT_DIALS] = { "dials", UNIT_COUNT, 64, 1, 4096,
-	    "dials at once of one sandbox, so that one cannot hold up the "
-	    "dialler for others" },
+	    "dials at once of one sandbox, and names that are being asked for "
+	    "it, so that one cannot hold up the dialler for others" },
 	[LIMIT_DIAL_TIMEOUT] = { "dial-timeout", UNIT_MS, 8000, 100, 300000,
 	    "a lost SYN is sent again after 1, 3 and 7 seconds" },
 	[LIMIT_RESOLVE_TIMEOUT] = { "resolve-timeout", UNIT_MS, 5000, 100,

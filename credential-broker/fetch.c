@@ -287,7 +287,7 @@ find_addresses(struct fetch *t)
 		if (!dialler_resolver_known(t->fetcher->resolver, t->way_host,
 			&known)) {
 			t->lookup = dialler_resolver_ask(t->fetcher->resolver,
-			    t->way_host, on_resolved, t);
+			    t->way_host, RESOLVER_OURS, on_resolved, t);
 			return t->lookup == NULL ? MINT_BUSY : MINT_OK;
 		}
 		if (known.count == 0)

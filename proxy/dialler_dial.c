@@ -357,7 +357,8 @@ resolve(struct dialler_dial *dial, const char *host)
 		    DIALLER_FAULT_NO_NAME);
 		return;
 	}
-	dial->lookup = dialler_resolver_ask(r, host, on_resolved, dial);
+	dial->lookup = dialler_resolver_ask(r, host, dial->sandbox->generation,
+	    on_resolved, dial);
 	if (dial->lookup == NULL)
 		refuse(dial,
 		    dial->goes_by_proxy ? REASON_ORIGIN_UNREACHABLE

@@ -50,6 +50,7 @@ struct flight {
 	LIST_ENTRY(flight) link;
 	struct dialler_resolver *resolver;
 	char host[HOST_NAME_SIZE];
+	uint64_t whose; /* who asked first */
 	struct half halves[HALVES];
 	struct event *timer;
 	LIST_HEAD(lookups, dialler_lookup) lookups;
@@ -250,12 +251,26 @@ flight_start(struct flight *f)
 		half_ask(&f->halves[i], half_types[i]);
 }
 
+/* The questions of one sandbox must leave room for those of others. */
+static bool
+may_fly(const struct dialler_resolver *r, uint64_t whose)
+{
+	const struct flight *f;
+	uint32_t count = 0;
+
+	if (r->flight_count == FLIGHTS_MAX)
+		return false;
+	LIST_FOREACH(f, &r->flights, link)
+	count += f->whose == whose ? 1 : 0;
+	return whose == RESOLVER_OURS || count < r->config->limits.in_flight;
+}
+
 static struct flight *
-flight_new(struct dialler_resolver *r, const char *host)
+flight_new(struct dialler_resolver *r, const char *host, uint64_t whose)
 {
 	struct flight *f;
 
-	if (r->flight_count == FLIGHTS_MAX)
+	if (!may_fly(r, whose))
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
@@ -266,6 +281,7 @@ flight_new(struct dialler_resolver *r, const char *host)
 		return NULL;
 	}
 	f->resolver = r;
+	f->whose = whose;
 	assert(strlen(host) < sizeof(f->host));
 	memcpy(f->host, host, strlen(host) + 1);
 	for (int i = 0; i < HALVES; i++) {
@@ -409,7 +425,7 @@ dialler_resolver_known(struct dialler_resolver *r, const char *host,
 
 struct dialler_lookup *
 dialler_resolver_ask(struct dialler_resolver *r, const char *host,
-    dialler_resolved *done, void *arg)
+    uint64_t whose, dialler_resolved *done, void *arg)
 {
 	struct dialler_lookup *l;
 	struct flight *f;
@@ -423,7 +439,7 @@ dialler_resolver_ask(struct dialler_resolver *r, const char *host,
 	f = flight_find(r, host);
 	is_new = f == NULL;
 	if (is_new)
-		f = flight_new(r, host);
+		f = flight_new(r, host, whose);
 	if (f == NULL) {
 		free(l);
 		return NULL;

@@ -47,11 +47,16 @@ void dialler_resolver_status(const struct dialler_resolver *r,
 bool dialler_resolver_known(struct dialler_resolver *r, const char *host,
     struct dialler_cached *ret);
 /*
- * host is a canonical name of two labels or more that a policy allowed. NULL
- * when too many names are being asked, or before the first configuration.
+ * host is a canonical name of two labels or more that a policy allowed. whose
+ * is the generation of the sandbox that wants it, or RESOLVER_OURS: a name
+ * counts as that one's until the nameservers have answered or were given up,
+ * whether somebody waits for it still or not, and one has no more of them at
+ * once than dials. NULL when too many names are being asked, or before the
+ * first configuration.
  */
+#define RESOLVER_OURS 0
 struct dialler_lookup *dialler_resolver_ask(struct dialler_resolver *r,
-    const char *host, dialler_resolved *done, void *arg);
+    const char *host, uint64_t whose, dialler_resolved *done, void *arg);
 void dialler_lookup_cancel(struct dialler_lookup *l); /* NULL is fine */
 
 #endif

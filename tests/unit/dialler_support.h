@@ -72,6 +72,8 @@ struct world {
 	unsigned int record_count;
 	struct record records[SEEN_MAX];
 	int fds_before;
+	/* Of the next gate; 0: 1. */
+	uint64_t generation;
 	int gate_room; /* SO_SNDBUF towards the next gate; 0: as it is */
 	/* What the proxy's password comes as; NULL: nothing comes. */
 	const char *password;
@@ -350,7 +352,9 @@ static inline int
 attach_fd(struct world *w, const char *name, const char *policy,
     const char *ceiling)
 {
-	struct message_dialler_sandbox m = { .generation = 1,
+	struct message_dialler_sandbox m = { .generation = w->generation == 0
+		    ? 1
+		    : w->generation,
 		.has_ceiling = ceiling != NULL };
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr body = wr_init(buf, sizeof(buf));

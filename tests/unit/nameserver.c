@@ -19,7 +19,7 @@
 #include "base/bytes.h"
 #include "wire/dns.h"
 
-#define QUESTIONS_MAX 1024
+#define QUESTIONS_MAX 8192
 #define PACKET_MAX 4096
 #define TCP_MAX 16
 

@@ -92,12 +92,68 @@ bounds_the_answers_that_a_gate_does_not_read(void **state)
 	world_free(w);
 }
 
+#define NAMES 1100
+
+/* Every name of it is one that nobody ever answers for, but the last. */
+static const struct nameserver_row *
+silent_zone(void)
+{
+	static struct nameserver_row rows[NAMES + 2];
+	static char names[NAMES][32];
+
+	for (unsigned int i = 0; i < NAMES; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "s%u.origin.example",
+		    i);
+		rows[i].owner = names[i];
+		rows[i].quirk = NAMESERVER_SILENT;
+	}
+	rows[NAMES] = (struct nameserver_row){ .owner = "good.origin.example",
+		.type = "A",
+		.value = ORIGIN,
+		.ttl_s = 60 };
+	return rows;
+}
+
+/*
+ * A guest asks for names that are its own, and goes away before there is an
+ * answer, again and again: the questions are still being asked.
+ */
+static void
+names_that_nobody_waits_for_are_their_sandboxes_own(void **state)
+{
+	struct world *w = world_ready(silent_zone());
+	struct chan *hostile = w->gate, *its_recorder = w->recorder;
+	char name[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < NAMES; i++) {
+		(void)snprintf(name, sizeof(name), "s%u.origin.example",
+		    (unsigned int)i);
+		dial(w, i + 1, name);
+		assert_int_equal(chan_send(hostile, MSG_DIAL_CANCEL, i + 1,
+				     NULL, NULL, 0),
+		    0);
+		settle(w);
+		w->record_count = w->answer_count = 0;
+	}
+	w->generation = 2;
+	attach(w, "two", POLICY, NULL);
+	assert_int_equal(dial_and_wait(w, "good.origin.example")->m.reason,
+	    REASON_NONE);
+	assert_origin_reached(w, &w->answers[0]);
+	chan_free(hostile);
+	chan_free(its_recorder);
+	world_free(w);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bounds_the_dials_of_one_sandbox),
 		cmocka_unit_test(bounds_the_answers_that_a_gate_does_not_read),
+		cmocka_unit_test(
+		    names_that_nobody_waits_for_are_their_sandboxes_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
