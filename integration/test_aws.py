@@ -190,7 +190,7 @@ def _():
     return f"{len(seen)} requests"
 
 
-@claim("aws: what is changed, of another key, version or region, not signed, or mints is refused")
+@claim("row 119: what is changed, of another key, version or region, not signed, or mints is refused")
 def _():
     _, origin, _ = world()
     s = sandbox("key")
