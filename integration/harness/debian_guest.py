@@ -5,10 +5,11 @@ of version 2, and this machine's own packages as its root.
     guest.run(["systemctl", "is-system-running"])
 
 The root is a squashfs of packages below one of what a test adds, and above
-both a tmpfs: a guest writes wherever it likes, and nothing of it stays. It has
-no network but what it makes itself. Commands go one at a time through a serial
-port to debian_agent.py.
+both a tmpfs: a guest writes wherever it likes, and nothing of it stays. One that
+has apt knows what is installed. It has no network but what it makes itself.
+Commands go one at a time through a serial port to debian_agent.py.
 """
+import glob
 import json
 import os
 import shutil
@@ -149,9 +150,9 @@ def place_modules(root):
 def place_units(root):
     units = f"{root}/etc/systemd/system"
     os.makedirs(f"{units}/multi-user.target.wants")
-    guest.write(f"{units}/tapward-test.service", UNIT)
-    os.symlink("../tapward-test.service",
-               f"{units}/multi-user.target.wants/tapward-test.service")
+    guest.write(f"{units}/debian-agent.service", UNIT)
+    os.symlink("../debian-agent.service",
+               f"{units}/multi-user.target.wants/debian-agent.service")
     os.symlink("/lib/systemd/system/multi-user.target",
                f"{units}/default.target")
     for name in MASKED:
@@ -160,6 +161,21 @@ def place_units(root):
     guest.write(f"{root}/etc/resolv.conf", "")
     guest.write(f"{root}/etc/hostname", "debian-guest\n")
     guest.write(f"{root}/etc/hosts", "127.0.0.1 localhost debian-guest\n")
+
+
+def place_database(root, names):
+    """dpkg's, as if it had installed these packages of this machine."""
+    there = f"{root}/var/lib/dpkg"
+    for name in ("info", "triggers", "updates"):
+        os.makedirs(f"{there}/{name}")
+    with open("/var/lib/dpkg/status", encoding="utf-8") as f:
+        known = {text.split("\n", 1)[0].removeprefix("Package: "): text
+                 for text in f.read().split("\n\n")}
+    guest.write(f"{there}/status", "\n\n".join(known[n] for n in names) + "\n\n")
+    for name in names:
+        for path in (glob.glob(f"/var/lib/dpkg/info/{name}.list") or
+                     glob.glob(f"/var/lib/dpkg/info/{name}:*.list")):
+            shutil.copy(path, f"{there}/info")
 
 
 def make_initrd(folder, modules, init=INIT):
@@ -213,6 +229,10 @@ class DebianGuest(Machine):
         os.mkdir(root)
         place_modules(root)
         place_units(root)
+        with open(f"{self.base}/packages", encoding="ascii") as f:
+            names = f.read().split()
+        if "apt" in names:
+            place_database(root, names)
         for path, what in {AGENT: f"{HERE}/debian_agent.py", **files}.items():
             to = root + path
             os.makedirs(os.path.dirname(to), exist_ok=True)

@@ -20,10 +20,12 @@ SECRET = "canary-of-the-service"
 SEALED = "canary-that-was-sealed"
 HOSTS = ("web", "pass", "vault", "sealed")
 UNIT, BROKER = "tapward.service", "tapward-broker.service"
-# How long a request waits for a broker, at most; 15 if nothing is said. And
-# what a guest is to notice at most. Both are times m.slower.
+# How long a request waits for a broker, at most; 15 if nothing is said. What a
+# guest is to notice at most. From one request to the next. Each is times
+# m.slower.
 WAIT_S = 4
 NOTICE_S = 1
+PAUSE_S = 0.05
 
 CREDENTIAL = """\
 [credential {name}]
@@ -82,12 +84,12 @@ http {{
     location /slow {{ root /shared/www; limit_rate 200k; }} }} }}
 """
 
-# In the sandbox, until the file STOP is gone. requests HOST: one every 50 ms,
-# each on its own connection. tunnel HOST: a long download. Prints how many were
+# In the sandbox, until the file STOP is gone. requests HOST: one every PAUSE
+# seconds, each on its own connection. tunnel HOST: a long download. Prints how many were
 # done (requests, bytes), how many failed and the longest time without an answer.
 TRAFFIC = """
 import json, os, socket, ssl, sys, time
-what, host, ca, stop = sys.argv[1:]
+what, host, ca, stop, pause = sys.argv[1:]
 context = ssl.create_default_context(cafile=ca)
 done = failed = 0; longest = 0.0; last = None
 def say(text): sys.stderr.write(f"{text}\\n"); sys.stderr.flush()
@@ -116,7 +118,7 @@ while what == "requests" and os.path.exists(stop):
         seen(1)
     except OSError as e:
         failed += 1; say(e)
-    time.sleep(max(0, 0.05 - (time.monotonic() - began)))
+    time.sleep(max(0, float(pause) - (time.monotonic() - began)))
 print(json.dumps({"done": done, "failed": failed, "longest": round(longest, 2)}))
 """
 
@@ -207,7 +209,7 @@ class Traffic:
                   else "/run/tapward/sandboxes/ci/ca.pem")
             m.spawn(name, ["ip", "netns", "exec", "guest", "python3",
                            "/opt/traffic.py", what, f"{host}.example.com", ca,
-                           "/run/go"])
+                           "/run/go", str(PAUSE_S * m.slower)])
         for name in self.names:
             until(lambda name=name: "began" in m.errors(name), 30,
                   f"traffic of {name}: {m.errors(name)}")
