@@ -45,6 +45,8 @@ enum message_type {
 	MSG_DIALLER_DETACH = 40,
 	MSG_DIALLER_STATUS = 42,        /* no body */
 	MSG_DIALLER_STATUS_ANSWER = 43, /* dialler -> supervisor */
+	/* dialler, broker -> supervisor: one of their resolvers changed */
+	MSG_RESOLVERS = 44,
 
 	/* gate -> dialler (message_dial.h) */
 	MSG_DIAL = 48,

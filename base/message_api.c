@@ -262,6 +262,7 @@ api_status_lists_encode(struct wr *w, const struct message_api_status *m)
 	for (uint32_t i = 0; i < m->resolver_count; i++) {
 		wr_str16(w, m->resolvers[i]);
 		message_resolver_state_encode(w, &m->resolver_states[i]);
+		message_resolver_state_encode(w, &m->broker_states[i]);
 	}
 	field_bool_write(w, m->has_recorder);
 	wr_u64(w, m->audit_seq);
@@ -292,6 +293,7 @@ api_status_lists_decode(struct rd *r, struct message_api_status *m)
 	for (uint32_t i = 0; i < m->resolver_count; i++) {
 		field_printable(r, m->resolvers[i], sizeof(m->resolvers[i]));
 		message_resolver_state_decode(r, &m->resolver_states[i]);
+		message_resolver_state_decode(r, &m->broker_states[i]);
 	}
 	m->has_recorder = field_bool(r);
 	m->audit_seq = rd_u64(r);

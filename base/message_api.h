@@ -251,8 +251,9 @@ struct message_api_status {
 	uint32_t credentials;             /* that the host defines */
 	uint32_t resolver_count;
 	char resolvers[API_RESOLVERS_MAX][API_RESOLVER_SIZE];
-	/* of those by TLS; UNKNOWN too if the dialler did not say */
+	/* as the dialler and the broker said, if they did */
 	struct message_resolver_state resolver_states[API_RESOLVERS_MAX];
+	struct message_resolver_state broker_states[API_RESOLVERS_MAX];
 	bool has_recorder; /* it said what follows */
 	uint64_t audit_seq;
 	uint64_t audit_lost;

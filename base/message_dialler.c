@@ -287,6 +287,19 @@ message_dialler_detach_decode(struct rd *r, struct message_dialler_detach *ret)
 	return field_result(r);
 }
 
+const char *
+resolver_state_name(uint8_t state)
+{
+	static const char *const names[RESOLVER_STATE_COUNT] = {
+		[RESOLVER_UNKNOWN] = "unknown",
+		[RESOLVER_CONNECTING] = "connecting",
+		[RESOLVER_UP] = "up",
+		[RESOLVER_DOWN] = "down",
+	};
+
+	return names[state];
+}
+
 void
 message_resolver_state_encode(struct wr *w,
     const struct message_resolver_state *m)
@@ -311,15 +324,19 @@ message_dialler_status_encode(struct wr *w,
     const struct message_dialler_status *m)
 {
 	wr_u16(w, (uint16_t)m->resolver_count);
-	for (unsigned int i = 0; i < m->resolver_count; i++)
+	for (unsigned int i = 0; i < m->resolver_count; i++) {
+		wr_str16(w, m->names[i]);
 		message_resolver_state_encode(w, &m->resolvers[i]);
+	}
 }
 
 int
 message_dialler_status_decode(struct rd *r, struct message_dialler_status *ret)
 {
 	ret->resolver_count = field_count(r, DIALLER_RESOLVERS_MAX);
-	for (unsigned int i = 0; i < ret->resolver_count; i++)
+	for (unsigned int i = 0; i < ret->resolver_count; i++) {
+		field_printable(r, ret->names[i], sizeof(ret->names[i]));
 		message_resolver_state_decode(r, &ret->resolvers[i]);
+	}
 	return field_result(r);
 }

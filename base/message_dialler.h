@@ -138,26 +138,33 @@ struct message_dialler_sandbox {
 	bool has_ceiling;
 };
 
-/* How a resolver that is asked by TLS is. */
+/* How a resolver is. */
 enum resolver_state {
-	RESOLVER_UNKNOWN,    /* in the clear; or nothing was tried yet */
-	RESOLVER_CONNECTING, /* for the first time */
-	RESOLVER_UP,         /* it has proved its name, and that was the last */
-	RESOLVER_DOWN,       /* text says why; it is asked last */
+	RESOLVER_UNKNOWN,    /* nothing was tried, or nothing told by it */
+	RESOLVER_CONNECTING, /* by TLS, for the first time */
+	RESOLVER_UP,         /* it answers; by TLS: it has proved its name */
+	RESOLVER_DOWN,       /* text says why */
 	RESOLVER_STATE_COUNT
 };
 #define RESOLVER_TEXT_SIZE 128
 
 struct message_resolver_state {
 	uint8_t state;                 /* enum resolver_state */
-	char text[RESOLVER_TEXT_SIZE]; /* UP: "TLSv1.3"; printable */
+	char text[RESOLVER_TEXT_SIZE]; /* UP: "TLSv1.3", ""; printable */
 	uint32_t handshakes;
-	uint32_t answers;
+	uint32_t answers; /* to what was asked for a guest or an issuer */
 };
 
-/* MSG_DIALLER_STATUS_ANSWER: of the resolvers of the configuration in force. */
+/* "[ffff:...:ffff]:65535#dns.example", NUL included. */
+#define RESOLVER_NAME_SIZE (ADDRESS_TEXT_SIZE + HOST_NAME_SIZE)
+
+/*
+ * MSG_DIALLER_STATUS_ANSWER, and MSG_RESOLVERS when one of them changed: of
+ * the resolvers of the configuration that was in force then.
+ */
 struct message_dialler_status {
 	unsigned int resolver_count;
+	char names[DIALLER_RESOLVERS_MAX][RESOLVER_NAME_SIZE];
 	struct message_resolver_state resolvers[DIALLER_RESOLVERS_MAX];
 };
 
@@ -187,6 +194,8 @@ void message_dialler_detach_encode(struct wr *w,
     const struct message_dialler_detach *m);
 int message_dialler_detach_decode(struct rd *r,
     struct message_dialler_detach *ret);
+/* "unknown", "connecting", "up", "down". */
+const char *resolver_state_name(uint8_t state);
 void message_resolver_state_encode(struct wr *w,
     const struct message_resolver_state *m);
 void message_resolver_state_decode(struct rd *r,

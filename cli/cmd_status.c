@@ -110,23 +110,27 @@ print_audit(const json_t *s)
 		(void)printf("recorder   DOES NOT ANSWER\n");
 }
 
-/* What is known of one by TLS; of others nothing is. */
 static void
 print_resolver(const json_t *r)
 {
 	const char *state = status_text(r, "state");
+	const bool is_tls = json_is_true(json_object_get(r, "tls"));
 
 	(void)printf("resolver   %s", status_text(r, "name"));
-	if (!json_is_true(json_object_get(r, "tls")))
-		(void)printf("\n");
-	else if (strcmp(state, "up") == 0)
-		(void)printf(" up, %s, %lld answers, %lld handshakes\n",
+	if (strcmp(state, "down") == 0)
+		(void)printf(" DOWN: %s", status_text(r, "text"));
+	else if (strcmp(state, "up") != 0)
+		(void)printf(" %s: it has answered nothing yet", state);
+	else if (is_tls)
+		(void)printf(" up, %s, %lld answers, %lld handshakes",
 		    status_text(r, "text"), status_number(r, "answers"),
 		    status_number(r, "handshakes"));
-	else if (strcmp(state, "down") == 0)
-		(void)printf(" DOWN: %s\n", status_text(r, "text"));
 	else
-		(void)printf(" by TLS, %s\n", state);
+		(void)printf(" up, %lld answers", status_number(r, "answers"));
+	if (strcmp(status_text(r, "broker"), "down") == 0)
+		(void)printf("; DOWN for the broker: %s",
+		    status_text(r, "broker_text"));
+	(void)printf("\n");
 }
 
 static void

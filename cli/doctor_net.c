@@ -28,6 +28,9 @@
 #define ASK_TIMES 2
 #define DNS_HEADER_BYTES 12
 #define DNS_ANSWER_BYTES 1232
+#define ASK_AS_WE_DO                                                           \
+	"it is asked again every few seconds; journalctl "                     \
+	"TAPWARD_EVENT=resolver-down says since when"
 /* As hostconf.h hands uids out: the first for the recorder, then these. */
 #define UID_BROKER 1
 #define UID_DIALLER 2
@@ -186,23 +189,6 @@ say_no_answer(struct doctor *d, const char *name, int rc)
 		    "%s does not answer: %s", name, strerror(-rc));
 }
 
-static void
-look_at_resolver(struct doctor *d, const struct message_resolver *r,
-    const char *name)
-{
-	unsigned int rcode = 0;
-	const int rc = ask(d, r, &rcode);
-
-	if (rc != 0)
-		say_no_answer(d, name, rc);
-	else if (rcode == DNS_SERVFAIL)
-		doctor_say(d, DOCTOR_WARN,
-		    "look at the nameserver's own log: it reaches no root",
-		    "%s answers SERVFAIL", name);
-	else
-		doctor_say(d, DOCTOR_OK, "", "%s answers", name);
-}
-
 /* What the daemon says of the resolver of this name; NULL: nothing. */
 static const json_t *
 find_state(const struct doctor *d, const char *name)
@@ -217,6 +203,42 @@ find_state(const struct doctor *d, const char *name)
 			return r;
 	}
 	return NULL;
+}
+
+static void
+look_at_resolver(struct doctor *d, const struct message_resolver *r,
+    const char *name)
+{
+	const json_t *said = find_state(d, name);
+	unsigned int rcode = 0;
+	const int rc = ask(d, r, &rcode);
+
+	if (rc != 0)
+		say_no_answer(d, name, rc);
+	else if (rcode == DNS_SERVFAIL)
+		doctor_say(d, DOCTOR_WARN,
+		    "look at the nameserver's own log: it reaches no root",
+		    "%s answers SERVFAIL", name);
+	else if (said != NULL &&
+	    strcmp(output_member(said, "state"), "down") == 0)
+		doctor_say(d, DOCTOR_WARN, ASK_AS_WE_DO,
+		    "%s answers, but not tapward-dialler: %s", name,
+		    output_member(said, "text"));
+	else
+		doctor_say(d, DOCTOR_OK, "", "%s answers", name);
+}
+
+/* The broker's way to it may be another one, and a firewall's rule, too. */
+static void
+look_at_brokers(struct doctor *d, const char *name)
+{
+	const json_t *said = find_state(d, name);
+
+	if (said != NULL && strcmp(output_member(said, "broker"), "down") == 0)
+		doctor_say(d, DOCTOR_WARN, ASK_AS_WE_DO,
+		    "%s does not answer tapward-broker, which finds issuers of "
+		    "credentials by it: %s",
+		    name, output_member(said, "broker_text"));
 }
 
 /*
@@ -275,6 +297,7 @@ doctor_resolvers(struct doctor *d)
 			look_at_resolver(d, &all[i], name);
 		else
 			look_at_tls_resolver(d, &all[i], name);
+		look_at_brokers(d, name);
 	}
 }
 

@@ -6,9 +6,6 @@
 
 #include "base/message_dialler.h"
 
-/* "[ffff:...:ffff]:65535#dns.example", NUL included. */
-#define RESOLVER_NAME_SIZE (ADDRESS_TEXT_SIZE + HOST_NAME_SIZE)
-
 /* With its port always. Returns buf. */
 const char *resolver_text(const struct message_resolver *r,
     char buf[RESOLVER_NAME_SIZE]);

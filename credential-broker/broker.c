@@ -22,6 +22,14 @@
 
 #define AREA "broker"
 
+static void
+on_resolvers(void *arg)
+{
+	const struct broker *b = arg;
+
+	fetcher_tell_resolvers(b->fetcher, b->supervisor);
+}
+
 int
 broker_new(struct event_base *base, struct broker **ret)
 {
@@ -36,8 +44,10 @@ broker_new(struct event_base *base, struct broker **ret)
 			    : secret_alloc(&b->packet, LEASE_PACKET_BYTES);
 	if (rc == 0)
 		rc = fetcher_new(base, &b->fetcher);
-	if (rc == 0)
+	if (rc == 0) {
+		fetcher_watch_resolvers(b->fetcher, on_resolvers, b);
 		rc = revoker_new(b, &b->revoker);
+	}
 	b->journal = journal_new();
 	if (b->journal == NULL)
 		rc = -ENOMEM;
@@ -395,6 +405,7 @@ on_upstream(struct chan *c, struct chan_msg *msg, void *arg)
 	/* Without it no value is minted, which whoever asks is told. */
 	if (rc != 0)
 		log_err(AREA, "upstream: %s", strerror(-rc));
+	on_resolvers(b);
 	return 0;
 }
 

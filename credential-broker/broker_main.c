@@ -28,7 +28,7 @@ static const struct confine_call calls[] = {
 	{ "setsockopt", "libcurl: TCP_NODELAY, keep-alive" },
 	{ "shutdown", "a connection to a resolver by TLS ends in order" },
 	{ "getsockname", "libcurl: the two ends of a connection" },
-	{ "getpeername", "libcurl: the two ends of a connection" },
+	{ "getpeername", "libcurl: its connection; which resolver answered" },
 	{ "poll", "libcurl: is a connection that it kept alive still?" },
 	{ "pipe2", "helper programs" },
 	{ "fdatasync", "the journal" },

@@ -363,6 +363,19 @@ fetcher_new(struct event_base *base, struct fetcher **ret)
 }
 
 void
+fetcher_watch_resolvers(struct fetcher *f, void (*changed)(void *arg),
+    void *arg)
+{
+	dialler_resolver_watch(f->resolver, changed, arg);
+}
+
+void
+fetcher_tell_resolvers(const struct fetcher *f, struct chan *to)
+{
+	dialler_resolver_tell(f->resolver, to);
+}
+
+void
 fetcher_free(struct fetcher *f)
 {
 	struct fetch *t, *next;

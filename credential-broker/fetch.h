@@ -15,6 +15,7 @@
 #include "base/message_dialler.h"
 #include "credential-broker/kind.h"
 
+struct chan;
 struct event_base;
 struct fetcher;
 struct fetch;
@@ -55,6 +56,11 @@ typedef void fetch_done(const struct fetch_answer *a, void *arg);
 
 /* Before the process is sealed. 0 or -errno. */
 int fetcher_new(struct event_base *base, struct fetcher **ret);
+/* changed is called when a resolver comes to be in another state. */
+void fetcher_watch_resolvers(struct fetcher *f, void (*changed)(void *arg),
+    void *arg);
+/* Tells to how resolvers are, as MSG_RESOLVERS; NULL: nobody is there. */
+void fetcher_tell_resolvers(const struct fetcher *f, struct chan *to);
 /* Flights are forgotten, not told. NULL is fine. */
 void fetcher_free(struct fetcher *f);
 /*

@@ -43,24 +43,20 @@ api_json_resolvers(const struct message_api_status *s)
 static json_t *
 api_json_resolver_states(const struct message_api_status *s)
 {
-	static const char *const states[RESOLVER_STATE_COUNT] = {
-		[RESOLVER_UNKNOWN] = "unknown",
-		[RESOLVER_CONNECTING] = "connecting",
-		[RESOLVER_UP] = "up",
-		[RESOLVER_DOWN] = "down",
-	};
 	json_t *all = json_array();
 
 	for (uint32_t i = 0; i < s->resolver_count; i++) {
 		const struct message_resolver_state *m = &s->resolver_states[i];
+		const struct message_resolver_state *b = &s->broker_states[i];
 
 		(void)json_array_append_new(all,
-		    json_pack("{s:s, s:b, s:s, s:s, s:I, s:I}", "name",
-			s->resolvers[i], "tls",
+		    json_pack("{s:s, s:b, s:s, s:s, s:I, s:I, s:s, s:s}",
+			"name", s->resolvers[i], "tls",
 			strchr(s->resolvers[i], '#') != NULL, "state",
-			states[m->state], "text", m->text, "handshakes",
-			(json_int_t)m->handshakes, "answers",
-			(json_int_t)m->answers));
+			resolver_state_name(m->state), "text", m->text,
+			"handshakes", (json_int_t)m->handshakes, "answers",
+			(json_int_t)m->answers, "broker",
+			resolver_state_name(b->state), "broker_text", b->text));
 	}
 	return all;
 }

@@ -108,12 +108,11 @@ fill_sandboxes(const struct supervisor *sv, struct message_api_status *ret)
 	}
 }
 
-/* What the dialler said of them counts if it has those that we have. */
+/* By their names: what was said may be of those that were before. */
 static void
 fill_resolvers(const struct supervisor *sv, struct message_api_status *ret)
 {
 	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
-	const struct message_dialler_status *said = &sv->dialler_status;
 
 	static_assert(API_RESOLVERS_MAX == DIALLER_RESOLVERS_MAX &&
 		API_RESOLVER_SIZE == RESOLVER_NAME_SIZE,
@@ -121,12 +120,16 @@ fill_resolvers(const struct supervisor *sv, struct message_api_status *ret)
 	if (m == NULL)
 		return;
 	link_dialler_resolvers(sv, m);
-	for (unsigned int i = 0; i < m->resolver_count; i++)
-		(void)resolver_text(&m->resolvers[i], ret->resolvers[i]);
 	ret->resolver_count = m->resolver_count;
-	if (said->resolver_count == m->resolver_count)
-		memcpy(ret->resolver_states, said->resolvers,
-		    sizeof(ret->resolver_states));
+	for (unsigned int i = 0; i < m->resolver_count; i++) {
+		const char *name =
+		    resolver_text(&m->resolvers[i], ret->resolvers[i]);
+
+		ret->resolver_states[i] = *resolver_watch_find(sv->resolvers,
+		    RESOLVER_OF_DIALLER, name);
+		ret->broker_states[i] = *resolver_watch_find(sv->resolvers,
+		    RESOLVER_OF_BROKER, name);
+	}
 }
 
 static void
@@ -198,7 +201,7 @@ part_done(struct status_job *j)
 	if (--j->open > 0)
 		return;
 	if (!j->has_dialler)
-		j->sv->dialler_status.resolver_count = 0;
+		resolver_watch_forget(j->sv->resolvers, RESOLVER_OF_DIALLER);
 	answer(j);
 	job_free(j);
 }

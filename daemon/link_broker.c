@@ -325,11 +325,19 @@ send_journal(struct supervisor *sv)
 	fd_close(&fds[1]);
 }
 
+static int
+on_resolvers(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	(void)c;
+	return link_dialler_heard(proc_arg(arg), RESOLVER_OF_BROKER, msg);
+}
+
 static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_BROKER_DONE, MESSAGE_SMALL_BYTES, 0, 0, service_on_done },
 	{ MSG_BROKER_RUN, MESSAGE_SMALL_BYTES, HELPER_FDS, HELPER_FDS,
 	    helper_on_run },
+	{ MSG_RESOLVERS, MESSAGE_SMALL_BYTES, 0, 0, on_resolvers },
 };
 
 static void
@@ -346,6 +354,7 @@ static void
 on_down(struct service *s)
 {
 	helper_end_all();
+	resolver_watch_forget(s->sv->resolvers, RESOLVER_OF_BROKER);
 	jobs_on_service_down(s);
 }
 

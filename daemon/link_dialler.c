@@ -146,7 +146,6 @@ link_dialler_configure(struct supervisor *sv)
 	struct wr w = wr_init(buf, buf == NULL ? 0 : MESSAGE_LARGE_BYTES);
 	int rc = -ENOMEM;
 
-	sv->dialler_status.resolver_count = 0; /* it was of others */
 	if (m != NULL && buf != NULL) {
 		int fds[DIALLER_CONFIG_FDS_MAX];
 		const unsigned int count = link_dialler_message(sv, m, fds);
@@ -177,13 +176,31 @@ link_dialler_status(struct supervisor *sv, ask_done *done, void *arg)
 	    (struct asker){ done, arg });
 }
 
+int
+link_dialler_heard(const struct service *s, enum resolver_role role,
+    struct chan_msg *msg)
+{
+	struct message_dialler_status m;
+	const int rc = message_dialler_status_decode(&msg->body, &m);
+
+	if (rc == 0)
+		resolver_watch_heard(s->sv->resolvers, role, &m);
+	return rc;
+}
+
+static int
+on_resolvers(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	(void)c;
+	return link_dialler_heard(proc_arg(arg), RESOLVER_OF_DIALLER, msg);
+}
+
 static int
 on_status(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	const struct answer a = { .text = "", .digest = "" };
 	struct service *s = proc_arg(arg);
-	const int rc =
-	    message_dialler_status_decode(&msg->body, &s->sv->dialler_status);
+	const int rc = link_dialler_heard(s, RESOLVER_OF_DIALLER, msg);
 
 	(void)c;
 	if (rc != 0)
@@ -215,6 +232,7 @@ static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_DIALLER_DONE, MESSAGE_SMALL_BYTES, 0, 0, service_on_done },
 	{ MSG_DIALLER_STATUS_ANSWER, MESSAGE_SMALL_BYTES, 0, 0, on_status },
+	{ MSG_RESOLVERS, MESSAGE_SMALL_BYTES, 0, 0, on_resolvers },
 };
 
 static void
@@ -223,6 +241,13 @@ on_up(struct service *s)
 	link_dialler_addresses(s->sv);
 	link_dialler_configure(s->sv);
 	jobs_on_service_up(s, WIRES_DIALLER);
+}
+
+static void
+on_down(struct service *s)
+{
+	resolver_watch_forget(s->sv->resolvers, RESOLVER_OF_DIALLER);
+	jobs_on_service_down(s);
 }
 
 const struct service_spec link_dialler_spec = {
@@ -234,5 +259,5 @@ const struct service_spec link_dialler_spec = {
 	.rules = rules,
 	.rule_count = sizeof(rules) / sizeof(rules[0]),
 	.on_up = on_up,
-	.on_down = jobs_on_service_down,
+	.on_down = on_down,
 };

@@ -5,6 +5,7 @@
 #define TAPWARD_DAEMON_LINK_DIALLER_H
 
 #include "base/message_dialler.h"
+#include "daemon/resolver_watch.h"
 #include "daemon/service.h"
 
 struct policy_set;
@@ -33,8 +34,11 @@ unsigned int link_dialler_message(const struct supervisor *sv,
     struct message_dialler_config *ret, int ret_fds[DIALLER_CONFIG_FDS_MAX]);
 /* There is a new index of roots: whoever verifies resolvers by it is told. */
 void link_dialler_roots(struct supervisor *sv);
+/* msg says how the resolvers of s are. 0, or what is wrong with it. */
+int link_dialler_heard(const struct service *s, enum resolver_role role,
+    struct chan_msg *msg);
 /*
- * Asks how the resolvers are; when done hears 0, sv->dialler_status says it.
+ * Asks how the resolvers are; when done hears 0, sv->resolvers knows.
  * 0, -EAGAIN while it is down, or -errno.
  */
 int link_dialler_status(struct supervisor *sv, ask_done *done, void *arg);

@@ -26,6 +26,7 @@
 #include "daemon/link_recorder.h"
 #include "daemon/notify.h"
 #include "daemon/probe.h"
+#include "daemon/resolver_watch.h"
 #include "daemon/rotate.h"
 #include "daemon/startup.h"
 #include "daemon/supervisor.h"
@@ -182,6 +183,9 @@ init_parts(struct supervisor *sv, struct err *err)
 		return err_os(err, -ENOMEM, "event loop");
 	rc = compiler_init(&sv->compiler, sv);
 	if (rc == 0)
+		rc = resolver_watch_new(sv->base, RESOLVER_WATCH_PAUSE_MS,
+		    &sv->resolvers);
+	if (rc == 0)
 		rc = pool_init(&sv->pool, sv);
 	for (size_t i = 0; rc == 0 && i < SERVICE_COUNT; i++)
 		rc = service_init(&sv->services[i], sv, service_specs[i]);
@@ -280,6 +284,7 @@ end_rest(struct supervisor *sv, struct event *events[SIGNAL_COUNT])
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
 		if (events[i] != NULL)
 			event_free(events[i]);
+	resolver_watch_free(sv->resolvers);
 	policy_set_done(&sv->ceiling);
 	fd_close(&sv->roots_fd);
 	fd_close(&sv->control_fd);

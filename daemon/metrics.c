@@ -2,7 +2,11 @@
 #include "daemon/metrics.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/fd.h"
+#include "conf/resolver_text.h"
+#include "daemon/link_dialler.h"
 #include "daemon/supervisor.h"
 
 static void
@@ -59,6 +63,42 @@ write_processes(struct wr *w, const struct supervisor *sv)
 		    sv->services[i].spec->role, sv->services[i].restarts);
 }
 
+static void
+count_resolvers(const struct supervisor *sv,
+    unsigned int ret[RESOLVER_ROLES][RESOLVER_STATE_COUNT])
+{
+	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
+
+	if (m == NULL)
+		return;
+	link_dialler_resolvers(sv, m);
+	for (unsigned int i = 0; i < m->resolver_count; i++) {
+		char name[RESOLVER_NAME_SIZE];
+
+		(void)resolver_text(&m->resolvers[i], name);
+		for (int role = 0; role < RESOLVER_ROLES; role++)
+			ret[role][resolver_watch_find(sv->resolvers,
+			    (enum resolver_role)role, name)
+				      ->state]++;
+	}
+}
+
+static void
+write_resolvers(struct wr *w, const struct supervisor *sv)
+{
+	unsigned int counts[RESOLVER_ROLES][RESOLVER_STATE_COUNT] = { 0 };
+
+	count_resolvers(sv, counts);
+	write_head(w, "resolvers", "gauge",
+	    "Resolvers by state, as each role has found them.");
+	for (int role = 0; role < RESOLVER_ROLES; role++)
+		for (int i = 0; i < RESOLVER_STATE_COUNT; i++)
+			wr_fmt(w,
+			    "tapward_resolvers{role=\"%s\",state=\"%s\"} %u\n",
+			    resolver_role_name((enum resolver_role)role),
+			    resolver_state_name((uint8_t)i), counts[role][i]);
+}
+
 void
 metrics_write(struct wr *w, const struct supervisor *sv)
 {
@@ -73,6 +113,7 @@ metrics_write(struct wr *w, const struct supervisor *sv)
 	write_one(w, "pool_size", "Sandboxes that are to be prepared.",
 	    sv->config->host->pool);
 	write_processes(w, sv);
+	write_resolvers(w, sv);
 	write_one(w, "credential_fault", "1 while a credential is of no use.",
 	    sv->credential_fault[0] != '\0' ? 1 : 0);
 	write_one(w, "ceiling", "1 with a ceiling, 0 with `policy = none`.",

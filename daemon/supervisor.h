@@ -58,8 +58,8 @@ struct supervisor {
 
 	bool audit_can_write; /* as the recorder last said */
 	struct message_recorder_status recorder_status; /* when last asked */
-	struct message_recent recent; /* the same; for whoever hears it */
-	struct message_dialler_status dialler_status; /* the same */
+	struct message_recent recent;     /* the same; for whoever hears it */
+	struct resolver_watch *resolvers; /* how they are */
 	/* Why a credential has no value, or a new set was refused; or "". */
 	char credential_fault[API_FAULT_SIZE];
 	uint64_t started_wall_ms;

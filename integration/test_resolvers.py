@@ -20,9 +20,10 @@ from harness.world import World
 
 GOOD, ISSUER = "10.201.0.10", "10.201.0.11"
 FIRST, SECOND, CLEAR = "10.201.0.55", "10.201.0.54", "10.201.0.56"
+LATER = "10.201.0.57"
 NAMES = {"good.example.com": GOOD, "issuer.example.com": ISSUER,
          "first.example.com": FIRST, "second.example.com": SECOND,
-         "clear.example.com": CLEAR}
+         "clear.example.com": CLEAR, "later.example.com": LATER}
 HOST = "dns.example.net"
 TOKEN = f"token-{secrets.token_hex(12)}"
 POLICY = """\
@@ -259,6 +260,43 @@ def _():
         server.rules = type("", (dict,), {"get": lambda self, n: SAID[fault]})()
         expect(fault, detail, fetch())
     return f"{len(clear) + 1} faults"
+
+
+@claim("a resolver that stops answering is told, once, with why, in status, doctor, metrics and the log, and that it answers again")
+def _():
+    w, _, _ = world()
+    server = Nameserver(w, LATER)
+    resolvers(LATER)
+    silent = type("", (dict,), {"get": lambda self, n: lambda q: []})()
+    up = type("", (dict,), {"get": lambda self, n: lambda q: q.addresses(GOOD)})()
+
+    def counted(state):
+        text = shell.run(["curl", "-sS", "--fail", "--unix-socket", w.socket,
+                          "http://tapward/metrics"]).ok().out
+        return f'tapward_resolvers{{role="dialler",state="{state}"}} 1\n' in text
+
+    def lines(word):
+        return len(re.findall(f"resolver at={LATER}:53 role=dialler {word}",
+                              w.log_text()))
+
+    server.rules = up
+    equal(fetch(), ("200", ""))
+    state, = states()
+    equal((state["state"], state["text"], state["answers"] >= 2), ("up", "", True))
+    assert counted("up") and not counted("down")
+    equal(lines("down"), 0)
+    server.rules = silent
+    expect("says nothing", "resolver-timeout", fetch())
+    until(lambda: counted("down"), 10, "it is seen to be down")
+    state, = states()
+    equal((state["state"], state["text"]),
+          ("down", "resolver-timeout: no answer in 1500 ms"))
+    contains(w.cli("status").ok().out, f"{LATER}:53 DOWN: resolver-timeout")
+    equal((lines("down"), lines("answers again")), (1, 0))
+    server.rules = up
+    equal(fetch(), ("200", ""))
+    equal(states()[0]["state"], "up")
+    equal((lines("down"), lines("answers again")), (1, 1))
 
 
 @claim("a resolver by TLS that is down, slow or lies: what the manual's tables say of each, alone and, if TLS is at fault, before a good one; nothing goes in the clear")

@@ -18,6 +18,14 @@
 
 #define AREA "dialler"
 
+static void
+on_resolvers(void *arg)
+{
+	const struct dialler *d = arg;
+
+	dialler_resolver_tell(d->resolver, d->supervisor);
+}
+
 int
 dialler_new(struct event_base *base, struct dialler **ret)
 {
@@ -32,8 +40,15 @@ dialler_new(struct event_base *base, struct dialler **ret)
 		free(d);
 		return rc;
 	}
+	dialler_resolver_watch(d->resolver, on_resolvers, d);
 	*ret = d;
 	return 0;
+}
+
+void
+dialler_meet(struct dialler *d, struct chan *supervisor)
+{
+	d->supervisor = supervisor;
 }
 
 void
@@ -110,6 +125,7 @@ on_config(struct chan *c, struct chan_msg *msg, void *arg)
 	log_info(AREA, "configured resolvers=%u exceptions=%u proxy=%s",
 	    config->resolver_count, config->exception_count,
 	    config->proxy.host[0] != '\0' ? "yes" : "no");
+	dialler_resolver_tell(d->resolver, d->supervisor);
 	if (rc != 0)
 		return done(c, msg->id, rc, "resolvers");
 	dialler_resolver_probe(d->resolver);

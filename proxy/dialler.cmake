@@ -9,6 +9,8 @@ tapward_library(tapward_resolver_lib
 		dialler_ares.c
 		dialler_cache.c
 		dialler_connect.c
+		dialler_health.c
+		dialler_lane.c
 		dialler_proxy.c
 		dialler_query.c
 		dialler_resolve.c
@@ -48,6 +50,8 @@ tapward_unit_test(dialler
 tapward_unit_test(dialler_bounds
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_failover
+	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
+tapward_unit_test(dialler_health
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)
 tapward_unit_test(dialler_proxy
 	LINK tapward_dialler_lib tapward_compile_lib tapward_test_nameserver)

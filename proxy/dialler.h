@@ -27,6 +27,7 @@ struct dialler_sandbox;
 
 struct dialler {
 	struct event_base *base;
+	struct chan *supervisor; /* borrowed; NULL while there is none */
 	struct dialler_resolver *resolver;
 	struct message_dialler_config *config;       /* NULL until it came */
 	unsigned int config_serial;                  /* another one each time */
@@ -41,6 +42,8 @@ struct dialler {
 /* Before the process is sealed (dialler_ares.h). 0 or -errno. */
 int dialler_new(struct event_base *base, struct dialler **ret);
 void dialler_free(struct dialler *d); /* NULL is fine */
+/* A supervisor is there (again), or gone (NULL). */
+void dialler_meet(struct dialler *d, struct chan *supervisor);
 
 /* What the supervisor may send; the handlers' argument is the dialler. */
 #define DIALLER_RULE_COUNT 7

@@ -14,6 +14,7 @@
 
 struct event_base;
 struct dialler_ares;
+struct dialler_health;
 
 /*
  * Resolvers are asked in their order: the next one after a second without an
@@ -36,5 +37,7 @@ int dialler_ares_set_resolvers(struct dialler_ares *a,
 /* host is a canonical name. May call q->done before it returns. */
 void dialler_ares_ask(struct dialler_ares *a, const char *host, uint16_t type,
     struct dialler_query *q);
+/* How they are; borrowed. */
+struct dialler_health *dialler_ares_health(struct dialler_ares *a);
 
 #endif

@@ -16,6 +16,7 @@ static const struct confine_call calls[] = {
 	{ "connect", "origins, resolvers" },
 	{ "setsockopt", "TCP_NODELAY" },
 	{ "shutdown", "a connection to a resolver by TLS ends in order" },
+	{ "getpeername", "which resolver an answer came from" },
 	{ "accept4", "a later supervisor, at our own socket" },
 };
 
@@ -44,8 +45,7 @@ fill_hello(struct message_hello *ret, void *arg)
 static void
 on_supervisor(struct child *c, bool adopted, void *arg)
 {
-	(void)c;
-	(void)arg;
+	dialler_meet(arg, c->supervisor);
 	log_info(AREA, "supervisor=%s", adopted ? "back" : "there");
 }
 
@@ -54,7 +54,7 @@ static void
 on_supervisor_gone(struct child *c, void *arg)
 {
 	(void)c;
-	(void)arg;
+	dialler_meet(arg, NULL);
 }
 
 static const struct child_spec spec = {

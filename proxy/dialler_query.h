@@ -43,8 +43,9 @@ typedef void dialler_query_done(struct span packet, enum dialler_fault fault,
 struct dialler_query {
 	dialler_query_done *done;
 	void *arg;
-	/* who it was asked by: dialler_ares.c's */
+	/* dialler_ares.c's: who it was asked by, and which resolver answered */
 	struct dialler_lane *lane;
+	unsigned int sender;
 	/* dialler_tls.c's */
 	TAILQ_ENTRY(dialler_query) link;
 	const char *host;

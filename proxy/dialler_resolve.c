@@ -13,8 +13,12 @@
 
 #include <event2/event.h>
 
+#include "base/channel.h"
+#include "base/message.h"
 #include "base/names.h"
+#include "conf/resolver_text.h"
 #include "proxy/dialler_ares.h"
+#include "proxy/dialler_health.h"
 #include "proxy/dialler_tls.h"
 #include "wire/dns.h"
 
@@ -191,6 +195,8 @@ on_flight_timer(evutil_socket_t fd, short what, void *arg)
 		flight_finish(f);
 		return;
 	}
+	if (!f->resolver->is_tls)
+		dialler_health_suspect(dialler_ares_health(f->resolver->ares));
 	flight_outcome(f, &o);
 	flight_tell(f, &o);
 }
@@ -211,6 +217,9 @@ on_half(struct span packet, enum dialler_fault fault, void *arg)
 	    ? DIALLER_ANSWER_FAILED
 	    : dialler_answer_parse(packet, f->host, half_types[h - f->halves],
 		  &h->answer);
+	if (packet.len > 0 && !f->resolver->is_tls)
+		dialler_health_answered(dialler_ares_health(f->resolver->ares),
+		    h->query.sender, h->status != DIALLER_ANSWER_BAD);
 	if (!flight_is_open(f))
 		event_active(f->timer, EV_TIMEOUT, 0);
 }
@@ -402,6 +411,9 @@ void
 dialler_resolver_probe(struct dialler_resolver *r)
 {
 	dialler_tls_probe(r->tls);
+	/* Where all goes by a forward proxy, hardly a name is resolved here. */
+	if (r->config->proxy.host[0] == '\0')
+		dialler_health_look(dialler_ares_health(r->ares));
 }
 
 void
@@ -412,8 +424,37 @@ dialler_resolver_status(const struct dialler_resolver *r,
 	if (r->config == NULL)
 		return;
 	ret->resolver_count = r->config->resolver_count;
-	for (unsigned int i = 0; r->is_tls && i < ret->resolver_count; i++)
-		dialler_tls_state(r->tls, i, &ret->resolvers[i]);
+	for (unsigned int i = 0; i < ret->resolver_count; i++) {
+		(void)resolver_text(&r->config->resolvers[i], ret->names[i]);
+		if (r->is_tls)
+			dialler_tls_state(r->tls, i, &ret->resolvers[i]);
+		else
+			dialler_health_state(dialler_ares_health(r->ares), i,
+			    &ret->resolvers[i]);
+	}
+}
+
+void
+dialler_resolver_watch(struct dialler_resolver *r,
+    dialler_resolver_changed *changed, void *arg)
+{
+	dialler_tls_watch(r->tls, changed, arg);
+	dialler_health_watch(dialler_ares_health(r->ares), changed, arg);
+}
+
+void
+dialler_resolver_tell(const struct dialler_resolver *r, struct chan *to)
+{
+	struct message_dialler_status m;
+	uint8_t buf[MESSAGE_SMALL_BYTES];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (to == NULL)
+		return;
+	dialler_resolver_status(r, &m);
+	message_dialler_status_encode(&w, &m);
+	/* A channel that is gone tells so itself. */
+	(void)chan_send(to, MSG_RESOLVERS, 0, &w, NULL, 0);
 }
 
 bool

@@ -12,6 +12,7 @@
 #include "proxy/dialler_cache.h"
 #include "proxy/dialler_query.h"
 
+struct chan;
 struct event_base;
 struct dialler_resolver;
 struct dialler_lookup; /* one who waits for a name */
@@ -38,10 +39,16 @@ void dialler_resolver_free(struct dialler_resolver *r);
  */
 int dialler_resolver_configure(struct dialler_resolver *r,
     const struct message_dialler_config *config, int roots_fd);
-/* Looks at those by TLS now, rather than when the first name is wanted. */
+/* Looks at them now, rather than when the first name is wanted. */
 void dialler_resolver_probe(struct dialler_resolver *r);
 void dialler_resolver_status(const struct dialler_resolver *r,
     struct message_dialler_status *ret);
+/* changed is called when a resolver comes to be in another state. */
+typedef void dialler_resolver_changed(void *arg);
+void dialler_resolver_watch(struct dialler_resolver *r,
+    dialler_resolver_changed *changed, void *arg);
+/* Tells to how they are, as MSG_RESOLVERS; NULL: nobody is there. */
+void dialler_resolver_tell(const struct dialler_resolver *r, struct chan *to);
 
 /* As dialler_cache_find(). */
 bool dialler_resolver_known(struct dialler_resolver *r, const char *host,

@@ -31,8 +31,9 @@ void
 dialler_tls_note_up(struct dialler_tls_resolver *r)
 {
 	const char *version = dialler_tls_conn_version(r->conn);
+	const bool is_news = r->state.state != RESOLVER_UP;
 
-	if (r->state.state != RESOLVER_UP) {
+	if (is_news) {
 		char name[RESOLVER_NAME_SIZE];
 
 		log_info(AREA, "at=%s up=%s", resolver_text(&r->at, name),
@@ -44,6 +45,8 @@ dialler_tls_note_up(struct dialler_tls_resolver *r)
 	r->state.state = RESOLVER_UP;
 	r->state.handshakes++;
 	(void)snprintf(r->state.text, sizeof(r->state.text), "%s", version);
+	if (is_news && r->tls->changed != NULL)
+		r->tls->changed(r->tls->arg);
 }
 
 void
@@ -52,6 +55,7 @@ dialler_tls_note_down(struct dialler_tls_resolver *r, enum dialler_fault fault,
 {
 	const bool is_news =
 	    r->state.state != RESOLVER_DOWN || r->fault != fault;
+	const struct timeval look = dialler_tls_in_ms(DIALLER_TLS_LOOK_MS);
 
 	r->has_failed = true;
 	r->failed_mono_ms = clock_mono_ms();
@@ -65,7 +69,11 @@ dialler_tls_note_down(struct dialler_tls_resolver *r, enum dialler_fault fault,
 
 		log_warn(AREA, "at=%s is of no use: %s",
 		    resolver_text(&r->at, name), r->state.text);
+		if (r->tls->changed != NULL)
+			r->tls->changed(r->tls->arg);
 	}
+	if (!evtimer_pending(r->tls->look, NULL))
+		(void)evtimer_add(r->tls->look, &look);
 }
 
 /* --- connections ---------------------------------------------------------- */
@@ -123,6 +131,19 @@ on_idle(evutil_socket_t fd, short what, void *arg)
 	dialler_tls_close(arg);
 }
 
+/* What fails again sets the timer again. */
+static void
+on_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct dialler_tls *t = arg;
+
+	(void)fd;
+	(void)what;
+	for (unsigned int i = 0; i < t->count; i++)
+		if (t->resolvers[i].state.state == RESOLVER_DOWN)
+			(void)dialler_tls_have_conn(&t->resolvers[i]);
+}
+
 /* --- outside -------------------------------------------------------------- */
 
 static void
@@ -136,6 +157,7 @@ forget_resolvers(struct dialler_tls *t)
 		SSL_CTX_free(t->resolvers[i].ctx);
 	}
 	t->count = 0;
+	(void)evtimer_del(t->look);
 }
 
 int
@@ -152,7 +174,10 @@ dialler_tls_new(struct event_base *base, struct dialler_tls **ret)
 	t->base = base;
 	TAILQ_INIT(&t->queries);
 	t->timer = evtimer_new(base, dialler_tls_on_timer, t);
-	if (t->timer == NULL) {
+	t->look = evtimer_new(base, on_look, t);
+	if (t->timer == NULL || t->look == NULL) {
+		if (t->timer != NULL)
+			event_free(t->timer);
 		free(t);
 		return -ENOMEM;
 	}
@@ -167,7 +192,16 @@ dialler_tls_free(struct dialler_tls *t)
 		return;
 	forget_resolvers(t);
 	event_free(t->timer);
+	event_free(t->look);
 	free(t);
+}
+
+void
+dialler_tls_watch(struct dialler_tls *t, dialler_tls_changed *changed,
+    void *arg)
+{
+	t->changed = changed;
+	t->arg = arg;
 }
 
 /* By the roots of its name, which [ca NAME] may have set apart. */

@@ -34,6 +34,8 @@ struct dialler_tls;
  * would make a connection that is known to fail.
  */
 #define DIALLER_TLS_HOLD_MS 1000
+/* One that is down is looked at so often, so that its return is known. */
+#define DIALLER_TLS_LOOK_MS 10000
 /* A connection that owes nothing is kept so long (RFC 7858 3.4). */
 #define DIALLER_TLS_IDLE_MS 20000
 
@@ -60,6 +62,10 @@ void dialler_tls_ask(struct dialler_tls *t, const char *host, uint16_t type,
  * wrong is known before a guest waits for it.
  */
 void dialler_tls_probe(struct dialler_tls *t);
+/* changed is called when the state of a resolver is another one. */
+typedef void dialler_tls_changed(void *arg);
+void dialler_tls_watch(struct dialler_tls *t, dialler_tls_changed *changed,
+    void *arg);
 /* How the resolver of this index, below count, is. */
 void dialler_tls_state(const struct dialler_tls *t, unsigned int i,
     struct message_resolver_state *ret);

@@ -33,6 +33,9 @@ struct dialler_tls_resolver {
 struct dialler_tls {
 	struct event_base *base;
 	struct event *timer;
+	struct event *look;           /* again at those that are down */
+	dialler_tls_changed *changed; /* NULL: nobody hears it */
+	void *arg;
 	uint32_t give_up_ms;
 	uint32_t try_ms;
 	unsigned int count;

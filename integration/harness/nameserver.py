@@ -56,7 +56,9 @@ class Nameserver:
 
     def _answers(self, packet, is_tcp):
         q = Question(packet, is_tcp)
-        self.asked.append(q.name)
+        # The root is what we ask to see who is there, and no guest's question.
+        if q.name:
+            self.asked.append(q.name)
         rule = self.rules.get(q.name)
         said = rule(q) if rule else q.answer(flags=0x8183)
         return said if isinstance(said, list) else [said]

@@ -35,10 +35,12 @@ class Resolver:
             return f.read()
 
     def queries(self):
-        """The names asked for, in order, in lower case."""
-        return [line.split("] ", 1)[1].split()[0].lower()
-                for line in self.queries_raw().splitlines()
-                if ": query[" in line]
+        """The names asked for, in order, in lower case; not the root, which we ask
+        for to see who is there."""
+        names = [line.split("] ", 1)[1].split()[0].lower()
+                 for line in self.queries_raw().splitlines()
+                 if ": query[" in line]
+        return [name for name in names if name != "."]
 
     def close(self):
         shell.stop(self.process)

@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/message_audit.h"
+#include "base/message_dialler.h"
 #include "base/message_done.h"
 #include "base/message_gate.h"
 #include "base/message_sign.h"
@@ -278,10 +279,21 @@ on_run(struct chan *c, struct chan_msg *msg, void *arg)
 	return w->run(c, msg, arg);
 }
 
+static inline int
+on_news(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct message_dialler_status m;
+
+	(void)c;
+	(void)arg;
+	return message_dialler_status_decode(&msg->body, &m);
+}
+
 static const struct chan_rule supervisor_rules[] = {
 	{ MSG_HELLO, MESSAGE_SMALL_BYTES, 0, 0, on_hello },
 	{ MSG_BROKER_DONE, MESSAGE_SMALL_BYTES, 0, 0, on_done },
 	{ MSG_BROKER_RUN, MESSAGE_SMALL_BYTES, 2, 2, on_run },
+	{ MSG_RESOLVERS, MESSAGE_SMALL_BYTES, 0, 0, on_news },
 };
 static const struct chan_rule gate_rules[] = {
 	{ MSG_LEASE, LEASE_BODY_MAX_BYTES, 0, 0, on_lease },
@@ -497,7 +509,7 @@ world_new_bare(int *ret_fd)
 	assert_non_null(w->base);
 	assert_int_equal(chan_pair(pair), 0);
 	w->supervisor =
-	    chan_new(w->base, pair[0], supervisor_rules, 3, on_end, w);
+	    chan_new(w->base, pair[0], supervisor_rules, 4, on_end, w);
 	*ret_fd = pair[1];
 	return w;
 }

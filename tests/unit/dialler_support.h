@@ -65,6 +65,8 @@ struct world {
 	int origin, forbidden;
 	uint16_t port;
 	struct message_dialler_config *config;
+	unsigned int news_count; /* of resolvers; the last are in news */
+	struct message_dialler_status news;
 	unsigned int done_count;
 	struct message_done done;
 	unsigned int answer_count;
@@ -165,6 +167,16 @@ on_audit(struct chan *c, struct chan_msg *msg, void *arg)
 	return 0;
 }
 
+static inline int
+on_news(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	struct world *w = arg;
+
+	(void)c;
+	w->news_count++;
+	return message_dialler_status_decode(&msg->body, &w->news);
+}
+
 /* Only a program says it, not the dialler in our own process. */
 static inline int
 on_hello(struct chan *c, struct chan_msg *msg, void *arg)
@@ -179,6 +191,7 @@ on_hello(struct chan *c, struct chan_msg *msg, void *arg)
 static const struct chan_rule supervisor_rules[] = {
 	{ MSG_HELLO, MESSAGE_SMALL_BYTES, 0, 0, on_hello },
 	{ MSG_DIALLER_DONE, MESSAGE_SMALL_BYTES, 0, 0, on_done },
+	{ MSG_RESOLVERS, MESSAGE_SMALL_BYTES, 0, 0, on_news },
 };
 static const struct chan_rule gate_rules[] = {
 	{ MSG_DIALED, MESSAGE_SMALL_BYTES, 0, 1, on_dialed },
@@ -450,7 +463,7 @@ world_new_bare(const struct nameserver_row *rows, int *ret_fd)
 	assert_true(w->forbidden != -1);
 	assert_int_equal(chan_pair(pair), 0);
 	w->supervisor =
-	    chan_new(w->base, pair[0], supervisor_rules, 2, on_end, w);
+	    chan_new(w->base, pair[0], supervisor_rules, 3, on_end, w);
 	default_config(w);
 	*ret_fd = pair[1];
 	return w;

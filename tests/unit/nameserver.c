@@ -362,7 +362,7 @@ nameserver_port(const struct nameserver *n)
 size_t
 nameserver_count(const struct nameserver *n)
 {
-	return n->count;
+	return n->count - nameserver_count_of(n, ".");
 }
 
 size_t
@@ -382,7 +382,8 @@ nameserver_count_tcp(const struct nameserver *n)
 	size_t count = 0;
 
 	for (size_t i = 0; i < n->count; i++)
-		if (n->questions[i].is_tcp)
+		if (n->questions[i].is_tcp &&
+		    strcmp(n->questions[i].name, ".") != 0)
 			count++;
 	return count;
 }

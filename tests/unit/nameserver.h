@@ -44,7 +44,10 @@ struct nameserver *nameserver_new(struct event_base *base, const char *address,
     const struct nameserver_row *rows);
 void nameserver_free(struct nameserver *n);
 uint16_t nameserver_port(const struct nameserver *n);
-/* Questions so far: all, or those for a name ("A" and "AAAA" each count). */
+/*
+ * Questions so far: all but those for the root, which the dialler asks of its
+ * own accord, or those for a name ("A" and "AAAA" each count).
+ */
 size_t nameserver_count(const struct nameserver *n);
 size_t nameserver_count_of(const struct nameserver *n, const char *name);
 size_t nameserver_count_tcp(const struct nameserver *n);

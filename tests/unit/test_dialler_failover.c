@@ -44,8 +44,9 @@ questions_to(int fd)
 	char packet[512];
 	unsigned int n = 0;
 
+	/* Not those for the root, which no guest asks. */
 	while (recv(fd, packet, sizeof(packet), 0) > 0)
-		n++;
+		n += packet[12] != 0;
 	return n;
 }
 

@@ -491,8 +491,14 @@ names_what_it_wants_to_know_in_order(void **state)
 static void
 reads_back_a_status_and_an_event(void **state)
 {
-	struct message_api_status in = { .version = "0.1.0",
+	static struct message_api_status status;
+	static const struct message_api_status in = { .version = "0.1.0",
 		.pid = 5,
+		.resolver_count = 1,
+		.resolvers = { "192.0.2.53:53" },
+		.resolver_states = { { .state = RESOLVER_UP, .answers = 3 } },
+		.broker_states = { { .state = RESOLVER_DOWN,
+		    .text = "resolver-timeout: no answer" } },
 		.has_ceiling = true,
 		.ceiling_file = "/etc/tapward/ceiling.ini",
 		.ceiling_digest = DIGEST,
@@ -502,9 +508,9 @@ reads_back_a_status_and_an_event(void **state)
 	const struct message_api_answer answer = { .result = API_OK,
 		.payload = API_PAYLOAD_STATUS,
 		.text = "",
-		.status = &in };
+		/* An answer is written from what it points at. */
+		.status = (struct message_api_status *)(uintptr_t)&in };
 	const struct message_api_event event = { 1, "one", 2, 1000, "created" };
-	struct message_api_status status = { 0 };
 	struct message_api_answer out = { .status = &status };
 	struct message_api_event event_out;
 	char text[API_TEXT_SIZE];
@@ -519,6 +525,11 @@ reads_back_a_status_and_an_event(void **state)
 	assert_int_equal(message_api_event_decode(&r, &event_out), 0);
 	assert_true(rd_done(&r));
 	assert_string_equal(status.credential_fault, in.credential_fault);
+	assert_string_equal(status.resolvers[0], in.resolvers[0]);
+	assert_int_equal(status.resolver_states[0].answers, 3);
+	assert_int_equal(status.broker_states[0].state, RESOLVER_DOWN);
+	assert_string_equal(status.broker_states[0].text,
+	    in.broker_states[0].text);
 	assert_string_equal(status.children[0].role, "recorder");
 	assert_int_equal(status.children[0].restarts, 7);
 	assert_string_equal(event_out.what, "created");
