@@ -12,6 +12,7 @@ Commands go one at a time through a serial port to debian_agent.py.
 import glob
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -22,6 +23,7 @@ import time
 from . import guest, shell, world
 from .claims import Skip
 from .machine import Machine
+from .packages import ARCH
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What systemd, the agent and module loading themselves want.
@@ -168,9 +170,10 @@ def place_database(root, names):
     there = f"{root}/var/lib/dpkg"
     for name in ("info", "triggers", "updates"):
         os.makedirs(f"{there}/{name}")
+    ours = re.compile(rf"^Architecture: ({ARCH}|all)$", re.MULTILINE)
     with open("/var/lib/dpkg/status", encoding="utf-8") as f:
         known = {text.split("\n", 1)[0].removeprefix("Package: "): text
-                 for text in f.read().split("\n\n")}
+                 for text in f.read().split("\n\n") if ours.search(text)}
     guest.write(f"{there}/status", "\n\n".join(known[n] for n in names) + "\n\n")
     for name in names:
         for path in (glob.glob(f"/var/lib/dpkg/info/{name}.list") or
