@@ -25,8 +25,6 @@
 #include "proxy/relay.h"
 
 #define AREA "conn"
-/* For a whole ClientHello (escapes of the slow kind). */
-#define PEEK_MS 10000
 static void peek_start(struct conn *c);
 static void dial_begin(struct conn *c);
 static void relay_start(struct conn *c);
@@ -365,7 +363,8 @@ peek_on(struct conn *c)
 	}
 	/* Of the whole hello, not of each piece. */
 	if (!evtimer_pending(&c->timer, NULL))
-		conn_set_timeout(c, PEEK_MS, REASON_TIMEOUT);
+		conn_set_timeout(c, c->gate->limits.tls_timeout_ms,
+		    REASON_TIMEOUT);
 }
 
 static void

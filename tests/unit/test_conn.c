@@ -165,6 +165,22 @@ does_not_spin_on_half_a_hello(void **state)
 }
 
 static void
+ends_half_a_hello_by_the_time_of_a_handshake(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t hello[512];
+	int guest;
+
+	f->gate.limits.tls_timeout_ms = 20;
+	guest = fixture_guest_here(f);
+	(void)client_hello("through.example.org", false, hello);
+	fixture_write(guest, hello, 40);
+	assert_int_equal(fixture_wait_record(f, 1)->r.reason, REASON_TIMEOUT);
+	fixture_wait_closed(f);
+	(void)close(guest);
+}
+
+static void
 takes_no_byte_from_what_is_inspected(void **state)
 {
 	struct fixture *f = *state;
@@ -558,6 +574,7 @@ main(void)
 		TEST(records_a_relay_when_it_ends),
 		TEST(waits_for_a_hello_that_comes_byte_by_byte),
 		TEST(does_not_spin_on_half_a_hello),
+		TEST(ends_half_a_hello_by_the_time_of_a_handshake),
 		TEST(takes_no_byte_from_what_is_inspected),
 		TEST(inspects_a_denied_name_so_that_it_is_told_why),
 		TEST(refuses_what_it_cannot_judge),
