@@ -3,9 +3,11 @@
 Every world has its own namespaces, folders and daemon, so that it runs beside
 an installed service and beside other worlds.
 """
+import http.client
 import json
 import os
 import shutil
+import socket
 import tempfile
 
 from . import shell
@@ -152,6 +154,18 @@ class World:
     def cli(self, *argv, **kwargs):
         return shell.run(
             [f"{self.tree}/bin/tapward", "--socket", self.socket, *argv], **kwargs)
+
+    def ask(self, method, path, body=None):
+        """The status of a request of the control API, without a program."""
+        link = http.client.HTTPConnection("tapward")
+        link.sock = socket.socket(socket.AF_UNIX)
+        link.sock.settimeout(60)
+        try:
+            link.sock.connect(self.socket)
+            link.request(method, path, body and json.dumps(body))
+            return link.getresponse().status
+        finally:
+            link.close()
 
     def guest_name(self):
         self.sandboxes += 1
