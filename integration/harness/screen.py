@@ -64,6 +64,11 @@ class Screen:
             self.raw += part
         return self.raw.decode("ascii")
 
+    def comes(self, text, seconds=30):
+        """Waits until it was written; forgets all up to its end."""
+        until(lambda: text in self.read(), seconds, text)
+        self.raw = self.raw.split(text.encode(), 1)[1]
+
     def screen(self):
         """The lines of the last whole frame, without colors."""
         frames = self.read().split("\x1b[H")
