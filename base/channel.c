@@ -30,6 +30,11 @@
 /* Packets taken in one turn of the loop, so that others have theirs. */
 #define READ_BUDGET 32
 /*
+ * ... or as many as take so long: a sender may know which of its packets are
+ * costly to answer.
+ */
+#define TURN_US 2000
+/*
  * Calls for those that gathered. Each takes up to PACKET_MANY_MAX, together
  * about what the sender's buffer holds.
  */
@@ -266,6 +271,14 @@ must_answer(const struct chan *c)
 	return c->answers_first && !STAILQ_EMPTY(&c->queue);
 }
 
+/* Since then; of an end that has gone all is read at once. */
+static bool
+has_had_its_turn(const struct chan *c)
+{
+	return c->state == CHAN_OPEN &&
+	    clock_mono_us() >= c->woken_us + TURN_US;
+}
+
 /* 0, or the -errno that ends the channel. */
 static int
 read_some(struct chan *c, unsigned int budget)
@@ -276,7 +289,8 @@ read_some(struct chan *c, unsigned int budget)
 	assert(!receive_buffer_is_used);
 	for (; budget > 0 && rc == 1; budget--) {
 		rc = c->many_slot > 0 ? read_packets(c) : read_packet(c);
-		if (c->state == CHAN_ENDED || (rc == 1 && must_answer(c)))
+		if (c->state == CHAN_ENDED ||
+		    (rc == 1 && (must_answer(c) || has_had_its_turn(c))))
 			return 0;
 	}
 	if (rc < 0 && rc != -EPIPE)
@@ -292,11 +306,11 @@ read_budget(struct chan *c)
 	/* Not the loop's own time, which has steps of 4 ms. */
 	uint64_t now_us, last_us;
 
-	if (c->many_slot > 0)
-		return GATHERED_BUDGET;
 	now_us = clock_mono_us();
 	last_us = c->woken_us;
 	c->woken_us = now_us;
+	if (c->many_slot > 0)
+		return GATHERED_BUDGET;
 	return now_us < last_us + BUSY_US ? READ_BUDGET : 1;
 }
 

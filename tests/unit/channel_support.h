@@ -25,6 +25,7 @@
 #include <event2/event.h>
 
 #include "base/channel.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "tests/unit/count_fds.h"
@@ -55,6 +56,7 @@ struct seen {
 	struct chan *victim; /* freed by the next message */
 	unsigned int *others_count;
 	unsigned int others_count_at_first;
+	unsigned int takes_ms; /* each but the first, by the test's clock */
 };
 
 static inline int
@@ -70,6 +72,8 @@ on_number(struct chan *c, struct chan_msg *msg, void *arg)
 	s->numbers[s->count++ % 1024] = rd_u32(&msg->body);
 	chan_free(s->victim);
 	s->victim = NULL;
+	if (s->takes_ms > 0 && s->count > 1)
+		clock_test_advance(s->takes_ms);
 	return 0;
 }
 

@@ -252,6 +252,39 @@ one_flood_does_not_starve_another_channel(void **state)
 	event_base_free(base);
 }
 
+/* One quick packet makes it busy; what comes then is costly to answer. */
+static void
+costly_packets_end_a_turn_by_the_time_they_take(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct seen loud, quiet;
+	int l[2], q[2];
+
+	(void)state;
+	clock_test_set(1000000, 1000000, 1000000);
+	assert_int_equal(chan_pair(l), 0);
+	assert_int_equal(chan_pair(q), 0);
+	open_chan(&loud, base, l[0]);
+	open_chan(&quiet, base, q[0]);
+	loud.takes_ms = 20;
+	for (int i = 0; i < 40; i++)
+		send_raw(l[1], "\1\0" NUMBER "abcd", 12, 0);
+	turn(base);
+	assert_int_equal(loud.count, 1);
+	send_raw(q[1], "\1\0" NUMBER "abcd", 12, 0);
+	turn(base);
+	assert_int_equal(quiet.count, 1);
+	assert_int_equal(loud.count, 2);
+	while (loud.count < 40)
+		turn(base);
+	chan_free(loud.chan);
+	chan_free(quiet.chan);
+	fd_close(&l[1]);
+	fd_close(&q[1]);
+	event_base_free(base);
+	clock_test_release();
+}
+
 static void
 a_handler_may_free_another_channel(void **state)
 {
@@ -303,6 +336,8 @@ main(void)
 		cmocka_unit_test(last_words_are_heard_though_ours_were_not),
 		cmocka_unit_test(a_handler_may_fail_to_answer),
 		cmocka_unit_test(one_flood_does_not_starve_another_channel),
+		cmocka_unit_test(
+		    costly_packets_end_a_turn_by_the_time_they_take),
 		cmocka_unit_test(a_handler_may_free_another_channel),
 		cmocka_unit_test(a_channel_over_nothing_is_none),
 	};
