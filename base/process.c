@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +98,16 @@ set_limit(struct limit limit)
 	return setrlimit(limit.what, &r) == -1 ? -errno : 0;
 }
 
+static uint64_t
+file_limit(const struct process_limits *limits)
+{
+	struct stat st;
+
+	return fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode)
+	    ? 0
+	    : limits->file_bytes;
+}
+
 /* In the child: after place_fds(), which wants more descriptors. */
 static int
 set_limits(const struct process_limits *limits)
@@ -106,6 +117,7 @@ set_limits(const struct process_limits *limits)
 		{ RLIMIT_MEMLOCK, limits->memlock_bytes },
 		{ RLIMIT_AS, limits->as_bytes },
 		{ RLIMIT_NPROC, limits->nproc },
+		{ RLIMIT_FSIZE, file_limit(limits) },
 	};
 	int rc = set_limit((struct limit){ RLIMIT_CORE, 0 });
 

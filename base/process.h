@@ -19,6 +19,12 @@ struct process_limits {
 	uint64_t memlock_bytes;
 	uint64_t as_bytes;
 	uint64_t nproc;
+	/*
+	 * How large a file may grow that it was handed to write. Not kept where
+	 * standard error is a file: that holds the log of all, and whoever
+	 * writes it to a file has bounded nothing.
+	 */
+	uint64_t file_bytes;
 };
 
 struct jail;

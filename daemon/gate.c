@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "conf/budget.h"
 #include "daemon/recorder_bucket.h"
 #include "daemon/supervisor.h"
 
@@ -230,6 +231,10 @@ gate_new(struct supervisor *sv, const struct gate_owner *owner, void *arg)
 static struct proc_spec
 make_spec(struct gate *g)
 {
+	struct process_limits limits = g->sv->config->gate_process;
+
+	/* It has one file, which lies in memory that is everybody's. */
+	limits.file_bytes = sizeof(struct budget_table);
 	return (struct proc_spec){
 		.program = "tapward-gate",
 		.role = "gate",
@@ -237,7 +242,7 @@ make_spec(struct gate *g)
 		.root_fd = g->sv->root_fd,
 		.netns_fd = g->net == NULL ? -1 : sandbox_net_fd(g->net),
 		.peer_path = g->peer,
-		.limits = g->sv->config->gate_process,
+		.limits = limits,
 		.rules = gate_rules,
 		.rule_count = sizeof(gate_rules) / sizeof(gate_rules[0]),
 		.on_hello = on_hello,

@@ -369,6 +369,14 @@ make_cgroup(struct vm *vm, const struct message_vm_spec *spec, struct err *err)
 	return cgroup_make(&vm->sv->cgroups, name, &limits, &vm->cgroup, err);
 }
 
+/* Of any one file: its disk, the guest's memory, what it boots from. */
+static uint64_t
+largest_file(const struct message_vm_spec *spec)
+{
+	return ((uint64_t)spec->disk_mib + spec->memory_mib) * MIB +
+	    BOOT_RUN_BYTES;
+}
+
 static int
 spawn(struct vm *vm, struct given *g, struct err *err)
 {
@@ -388,6 +396,7 @@ spawn(struct vm *vm, struct given *g, struct err *err)
 	supervisor_run_path(vm->sv, folder, "jail");
 	supervisor_state_path(vm->sv, disks, "vm");
 	spec.jail = &jail;
+	spec.limits.file_bytes = largest_file(&vm->said.spec);
 	spec.cgroup_fds = vm->cgroup.fds;
 	spec.cgroup_count = vm->cgroup.fd_count;
 	spec.more_fds = g->fds;

@@ -314,6 +314,9 @@ def equips(m):
 def restarts_broker(m):
     """restart and kill -9 of the broker under traffic: no request without its credential, none fails, the rest of the service goes on"""
     gate, main = gate_pid(m, "ci"), m.pid(UNIT)
+    # What it may write, its counts, lies in /run, which is everybody's.
+    limits = m.run(["cat", f"/proc/{gate}/limits"]).ok().out
+    lacks(limits.split("Max file size")[1].split("\n")[0], "unlimited")
     traffic = Traffic(m, "web", "vault", "sealed")
     for how in (["systemctl", "restart", BROKER],
                 ["systemctl", "kill", "--signal=KILL", BROKER],

@@ -95,6 +95,19 @@ report_netns(FILE *out)
 		(void)fprintf(out, "%lu\n", (unsigned long)st.st_ino);
 }
 
+/* One byte more at the end of the first file. */
+static void
+report_grow(FILE *out)
+{
+	int rc = 0;
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (lseek(PROCESS_FD_FIRST, 0, SEEK_END) == -1 ||
+	    write(PROCESS_FD_FIRST, "x", 1) == -1)
+		rc = errno;
+	(void)fprintf(out, "%s\n", strerrorname_np(rc));
+}
+
 static const struct {
 	const char *name;
 	void (*report)(FILE *out);
@@ -103,6 +116,7 @@ static const struct {
 	{ "state", report_state },
 	{ "env", report_env },
 	{ "netns", report_netns },
+	{ "grow", report_grow },
 };
 
 static int
@@ -237,6 +251,26 @@ nothing_of_ours_is_inherited(void **state)
 	assert_int_equal(sigismember(&set, SIGTERM), 0);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)signal(SIGUSR2, SIG_DFL);
+}
+
+/* As one that was taken over might fill a disk that is everybody's. */
+static void
+a_file_grows_no_further_than_it_may(void **state)
+{
+	AUTO_CLOSE int file = named("file", 3), log = named("log", 3);
+	AUTO_CLOSE int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct process_spec spec = plain;
+
+	(void)state;
+	assert_int_equal(ftruncate(file, 8192), 0);
+	spec.fds = &file;
+	spec.fd_count = 1;
+	spec.limits.file_bytes = 8192;
+	spec.stderr_fd = null_fd;
+	assert_string_equal(run(spec, "grow"), "EFBIG\n");
+	/* Then the log would end there, too. */
+	spec.stderr_fd = log;
+	assert_string_equal(run(spec, "grow"), "0\n");
 }
 
 static void
@@ -390,6 +424,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(descriptors_reach_their_places),
 		cmocka_unit_test(as_many_descriptors_as_there_may_be),
 		cmocka_unit_test(nothing_of_ours_is_inherited),
+		cmocka_unit_test(a_file_grows_no_further_than_it_may),
 		cmocka_unit_test(the_environment_is_what_it_is_given),
 		cmocka_unit_test(enters_a_network_namespace),
 		cmocka_unit_test(a_step_that_fails_leaves_nothing),
