@@ -174,16 +174,17 @@ is_out_of_reach(const struct policy_request *req)
 	    req->is_ambiguous || git_may_be_push(req->path, req->query);
 }
 
-struct verdict
-policy_judge_lfs(const struct policy_pair *pair,
-    const struct policy_request *req, const struct policy_lfs *lfs)
+/* before: without a grant. */
+static struct verdict
+judge_granted(const struct policy_pair *pair, const struct policy_request *req,
+    const struct policy_lfs *lfs, struct verdict before)
 {
 	struct question q = { .host = req->host,
 		.port = req->port,
 		.req = req,
 		.lfs = lfs,
 		.file = VERDICT_POLICY };
-	struct verdict before = policy_judge_request(pair, req), v, c;
+	struct verdict v, c;
 
 	if (before.action != ACTION_DENY || is_out_of_reach(req) ||
 	    pair->policy == NULL)
@@ -199,6 +200,13 @@ policy_judge_lfs(const struct policy_pair *pair,
 		return before;
 	v.budgets[VERDICT_CEILING] = c.budgets[VERDICT_POLICY];
 	return v;
+}
+
+struct verdict
+policy_judge_lfs(const struct policy_pair *pair,
+    const struct policy_request *req, const struct policy_lfs *lfs)
+{
+	return judge_granted(pair, req, lfs, policy_judge_request(pair, req));
 }
 
 /* What an object's URL may be asked with, if it is one; NULL: nothing. */
@@ -241,5 +249,5 @@ policy_judge_object(const struct policy_pair *pair,
 		else if (i == VERDICT_POLICY)
 			return before;
 	}
-	return policy_judge_lfs(pair, req, &lfs);
+	return judge_granted(pair, req, &lfs, before);
 }
