@@ -155,13 +155,20 @@ conn_over(struct dialler_tls_resolver *r, enum dialler_fault fault,
 	struct dialler_tls *t = r->tls;
 	const bool was_of_use =
 	    r->conn_answers > 0 && fault != DIALLER_FAULT_BAD_ANSWER;
-	const bool was_idle = r->owes == 0 && fault == DIALLER_FAULT_CLOSED &&
-	    dialler_tls_conn_is_open(r->conn);
+	const bool was_open = dialler_tls_conn_is_open(r->conn);
+	const bool was_idle =
+	    r->owes == 0 && fault == DIALLER_FAULT_CLOSED && was_open;
 	struct dialler_query *q, *next;
 
 	dialler_tls_close(r);
 	if (!was_of_use && !was_idle)
 		dialler_tls_note_down(r, fault, text);
+	/*
+	 * Names that nobody answers for are a guest's to choose: they keep no
+	 * other guest's from being asked for at once.
+	 */
+	if (was_open && fault == DIALLER_FAULT_TIMEOUT)
+		r->has_failed = false;
 	for (q = TAILQ_FIRST(&t->queries); q != NULL; q = next) {
 		next = TAILQ_NEXT(q, link);
 		if ((q->waits & bit_of(r)) == 0)

@@ -316,6 +316,29 @@ makes_a_new_one_when_the_kept_one_is_silent(void **state)
 	end(w, &p, 1);
 }
 
+/*
+ * Whose nameservers never answer is a guest's to choose: its resolver is none
+ * the worse, and the next name, which may be another guest's, is asked for.
+ */
+static void
+a_name_without_an_answer_takes_no_other_away(void **state)
+{
+	struct dot_peer p = { .way = DOT_SILENT };
+	struct world *w = world_with(&p, 1);
+
+	(void)state;
+	w->config->limits.resolve_timeout_ms = QUICK_MS;
+	send_config(w);
+	assert_int_equal(dial_and_wait(w, "other.origin.example")->m.reason,
+	    REASON_RESOLVE_FAILED);
+	/* It was given up, and with it what had not answered anything yet. */
+	while (p.open > 0)
+		turn(w);
+	p.way = DOT_PLAIN;
+	assert_origin_reached(w, dial_and_wait(w, "good.origin.example"));
+	end(w, &p, 1);
+}
+
 /* A name that one resolver fails is asked of the next; an answer is not. */
 static void
 believes_the_first_that_answers(void **state)
@@ -416,6 +439,7 @@ main(void)
 		cmocka_unit_test(goes_on_to_the_next_one),
 		cmocka_unit_test(loses_no_question_when_it_is_started_anew),
 		cmocka_unit_test(makes_a_new_one_when_the_kept_one_is_silent),
+		cmocka_unit_test(a_name_without_an_answer_takes_no_other_away),
 		cmocka_unit_test(believes_the_first_that_answers),
 		cmocka_unit_test(asks_nobody_without_roots),
 		cmocka_unit_test(makes_few_connections_to_what_is_of_no_use),
