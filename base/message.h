@@ -11,7 +11,7 @@
 #define TAPWARD_BASE_MESSAGE_H
 
 /* Raised when any body changes; a child of another version is replaced. */
-#define MESSAGE_PROTOCOL 10
+#define MESSAGE_PROTOCOL 11
 
 /* Longest body of a message that has no larger need. */
 #define MESSAGE_SMALL_BYTES 4096
@@ -89,6 +89,10 @@ enum message_type {
 	MSG_RECORDER_STATUS = 108,
 	MSG_RECORDER_STATUS_ANSWER = 109,
 	MSG_RECORDER_METRICS = 110, /* fds: where the text goes */
+	/* recorder -> supervisor: a reader wants more of what was moved aside
+	 */
+	MSG_RECORDER_OLDER = 208,
+	MSG_RECORDER_OLDER_HERE = 209, /* fds: [the files] */
 
 	/* gate, dialler, broker, supervisor -> recorder (message_audit.h) */
 	MSG_AUDIT = 112,

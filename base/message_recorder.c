@@ -80,6 +80,8 @@ message_recorder_read_encode(struct wr *w,
 	wr_u64(w, m->generation);
 	field_bool_write(w, m->denied_only);
 	field_bool_write(w, m->follow);
+	field_bool_write(w, m->has_more);
+	wr_str16(w, m->last);
 }
 
 int
@@ -91,6 +93,30 @@ message_recorder_read_decode(struct rd *r, struct message_recorder_read *ret)
 	m.generation = rd_u64(r);
 	m.denied_only = field_bool(r);
 	m.follow = field_bool(r);
+	m.has_more = field_bool(r);
+	field_printable(r, m.last, sizeof(m.last));
+	if (rd_ok(r))
+		*ret = m;
+	return field_result(r);
+}
+
+void
+message_recorder_older_encode(struct wr *w,
+    const struct message_recorder_older *m)
+{
+	wr_u32(w, m->reader);
+	field_bool_write(w, m->has_more);
+	wr_str16(w, m->last);
+}
+
+int
+message_recorder_older_decode(struct rd *r, struct message_recorder_older *ret)
+{
+	struct message_recorder_older m = { 0 };
+
+	m.reader = rd_u32(r);
+	m.has_more = field_bool(r);
+	field_printable(r, m.last, sizeof(m.last));
 	if (rd_ok(r))
 		*ret = m;
 	return field_result(r);

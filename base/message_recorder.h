@@ -18,8 +18,13 @@
  * is empty comes, if there is one, the file that was moved aside before it:
  * a recorder that has just started then goes on from there.
  */
-/* Files moved aside that come with MSG_RECORDER_READ behind the sink. */
+/*
+ * Files moved aside, the oldest first, that come with MSG_RECORDER_READ behind
+ * the sink, and with each MSG_RECORDER_OLDER_HERE.
+ */
 #define RECORDER_OLDER_MAX 12
+/* A file's name in the folder of the log, NUL included. */
+#define RECORDER_FILE_SIZE 256
 
 /*
  * Whose records come by the descriptor: MSG_RECORDER_ATTACH (a channel for
@@ -63,6 +68,19 @@ struct message_recorder_read {
 	uint64_t generation;
 	bool denied_only;
 	bool follow; /* until the reader closes its end */
+	/* There are more than came along, behind the one of that name. */
+	bool has_more;
+	char last[RECORDER_FILE_SIZE];
+};
+
+/*
+ * MSG_RECORDER_OLDER: the reader has come to the end of the file `last`.
+ * MSG_RECORDER_OLDER_HERE: those behind it, of which `last` is the last.
+ */
+struct message_recorder_older {
+	uint32_t reader; /* the recorder's number of it */
+	bool has_more;
+	char last[RECORDER_FILE_SIZE];
 };
 
 struct message_recorder_status {
@@ -92,6 +110,10 @@ void message_recorder_read_encode(struct wr *w,
     const struct message_recorder_read *m);
 int message_recorder_read_decode(struct rd *r,
     struct message_recorder_read *ret);
+void message_recorder_older_encode(struct wr *w,
+    const struct message_recorder_older *m);
+int message_recorder_older_decode(struct rd *r,
+    struct message_recorder_older *ret);
 void message_recorder_status_encode(struct wr *w,
     const struct message_recorder_status *m);
 int message_recorder_status_decode(struct rd *r,

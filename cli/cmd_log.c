@@ -12,6 +12,7 @@
 #include "cli/anchors.h"
 #include "cli/call.h"
 #include "cli/cli.h"
+#include "cli/log_lines.h"
 #include "cli/output.h"
 
 static const char *
@@ -97,8 +98,47 @@ struct log_options {
 	const char *anchor; /* a file of hashes that its lines must have */
 };
 
+/* A log that is shown whole, so that what it lacks is seen. */
+struct log_shown {
+	call_line *show;
+	bool is_whole;
+	uint64_t next; /* number; 0 before the first */
+};
+
+/* Files that are no longer kept, or that somebody took away. */
+static void
+log_tell_missing(const struct log_shown *s, uint64_t seq)
+{
+	if (s->next == 0 && seq > 1)
+		(void)fprintf(stderr,
+		    "tapward: the log begins with record %llu: those before it "
+		    "are not there\n",
+		    (unsigned long long)seq);
+	else if (s->next != 0 && seq > s->next)
+		(void)fprintf(stderr,
+		    "tapward: records %llu to %llu are not there: a file of "
+		    "the log is missing, damaged or edited\n",
+		    (unsigned long long)s->next, (unsigned long long)seq - 1);
+}
+
+static int
+log_show_line(char *line, size_t len, void *arg)
+{
+	struct log_shown *s = arg;
+	struct audit_line_head head;
+
+	if (s->is_whole &&
+	    audit_line_read((struct span){ (const uint8_t *)line, len },
+		&head)) {
+		log_tell_missing(s, head.seq);
+		s->next = head.seq + 1;
+	}
+	return s->show(line, len, NULL);
+}
+
 struct log_check {
 	struct audit_verify chain;
+	uint64_t first; /* number of a whole line; 0 before it */
 	struct anchors anchors;
 };
 
@@ -137,6 +177,8 @@ log_verify_line(char *line, size_t len, void *arg)
 		    (unsigned long long)v->lines + 1, audit_verify_text(r));
 		return CLI_FAILED;
 	}
+	if (c->first == 0)
+		c->first = v->seq;
 	if (is_first && !log_hold_before(c, text))
 		return log_refuse_anchor(c, v->seq - 1);
 	/* A line that was cut has no number of its own. */
@@ -148,24 +190,8 @@ log_verify_line(char *line, size_t len, void *arg)
 static int
 log_verify_file(const char *path, struct log_check *c)
 {
-	FILE *f = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t len;
-	int rc = 0;
+	const int rc = log_lines_read(path, log_verify_line, c);
 
-	if (f == NULL) {
-		(void)fprintf(stderr, "tapward: %s: %s\n", path,
-		    strerror(errno));
-		return CLI_FAILED;
-	}
-	while (rc == 0 && (len = getline(&line, &size, f)) != -1) {
-		if (len > 0 && line[len - 1] == '\n')
-			len--;
-		rc = log_verify_line(line, (size_t)len, c);
-	}
-	free(line);
-	(void)fclose(f);
 	if (rc != 0)
 		(void)fprintf(stderr, "tapward: that is in %s\n", path);
 	return rc;
@@ -240,6 +266,10 @@ log_verify_end(const struct log_options *o, const struct log_check *c)
 	}
 	(void)printf("%llu records in an unbroken chain; head %s\n",
 	    (unsigned long long)v->lines, v->head);
+	if (c->first > 1)
+		(void)printf("it begins with record %llu: those before it are "
+			     "not there\n",
+		    (unsigned long long)c->first);
 	if (o->anchor != NULL)
 		(void)printf("%zu of %zu anchors are of these records, and "
 			     "hold\n",
@@ -270,6 +300,10 @@ log_show(const struct cli *cli, const struct log_options *o)
 {
 	char path[SANDBOX_NAME_SIZE + 64];
 	struct wr w = wr_init(path, sizeof(path));
+	struct log_shown s = {
+		.show = o->json ? log_print_line : log_print_row,
+		.is_whole = o->name == NULL && !o->denied,
+	};
 
 	wr_text(&w, "/v1/");
 	if (o->name != NULL)
@@ -280,8 +314,7 @@ log_show(const struct cli *cli, const struct log_options *o)
 	if (o->follow)
 		wr_text(&w, o->denied ? "&follow=1" : "?follow=1");
 	wr_u8(&w, '\0');
-	return call_stream(cli, path, o->follow,
-	    o->json ? log_print_line : log_print_row, NULL);
+	return call_stream(cli, path, o->follow, log_show_line, &s);
 }
 
 int

@@ -1,14 +1,12 @@
 /* See report_log.h. */
 #include "cli/report_log.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/names.h"
 #include "cli/call.h"
+#include "cli/log_lines.h"
 
 struct reading {
 	struct report *report;
@@ -92,36 +90,6 @@ report_log_ask(const struct cli *cli, const char *name, struct report *r,
 	return call_stream(cli, path, false, on_own_line, &reading);
 }
 
-static int
-read_file(const char *path, struct reading *reading)
-{
-	const bool is_stdin = strcmp(path, "-") == 0;
-	FILE *f = is_stdin ? stdin : fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t len;
-	int rc = 0;
-
-	if (f == NULL) {
-		(void)fprintf(stderr, "tapward: %s: %s\n", path,
-		    strerror(errno));
-		return CLI_FAILED;
-	}
-	while ((len = getline(&line, &size, f)) != -1) {
-		if (len > 0 && line[len - 1] == '\n')
-			len--;
-		(void)on_checked_line(line, (size_t)len, reading);
-	}
-	if (ferror(f) != 0) {
-		(void)fprintf(stderr, "tapward: %s: it cannot be read\n", path);
-		rc = CLI_FAILED;
-	}
-	free(line);
-	if (!is_stdin)
-		(void)fclose(f);
-	return rc;
-}
-
 int
 report_log_read(char *const *paths, size_t count, struct report *r,
     struct report_log *ret)
@@ -131,7 +99,7 @@ report_log_read(char *const *paths, size_t count, struct report *r,
 
 	begin(ret);
 	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = read_file(paths[i], &reading);
+		rc = log_lines_read(paths[i], on_checked_line, &reading);
 	end(ret);
 	return rc;
 }

@@ -38,8 +38,8 @@ link_recorder_open_log(struct supervisor *sv)
 	    0640);
 	if (fd == -1 || fstat(fd, &st) == -1)
 		return -errno;
-	if (st.st_size == 0)
-		count += rotate_open_older(sv, &fds[1], 1);
+	fds[1] = st.st_size == 0 ? rotate_open_newest(sv) : -1;
+	count += fds[1] != -1 ? 1 : 0;
 	fds[0] = fd;
 	rc = service_tell(recorder_of(sv), MSG_RECORDER_LOG, NULL, fds, count);
 	if (count > 1)
@@ -277,18 +277,46 @@ int
 link_recorder_read(struct supervisor *sv,
     const struct message_recorder_read *wanted, int sink)
 {
-	uint8_t buf[128];
+	struct message_recorder_read m = *wanted;
+	uint8_t buf[512];
 	struct wr w = wr_init(buf, sizeof(buf));
 	int fds[1 + RECORDER_OLDER_MAX] = { sink };
-	unsigned int count =
-	    1 + rotate_open_older(sv, &fds[1], RECORDER_OLDER_MAX);
+	unsigned int count = 1 +
+	    rotate_open_older(sv, "", &fds[1], RECORDER_OLDER_MAX, m.last,
+		&m.has_more);
 	int rc;
 
-	message_recorder_read_encode(&w, wanted);
+	message_recorder_read_encode(&w, &m);
 	rc = service_tell(recorder_of(sv), MSG_RECORDER_READ, &w, fds, count);
 	while (count > 1)
 		(void)close(fds[--count]);
 	return rc;
+}
+
+/* A reader has come to the end of those that it was given. */
+static int
+on_older(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct service *s = proc_arg(arg);
+	struct message_recorder_older m;
+	int fds[RECORDER_OLDER_MAX];
+	char after[RECORDER_FILE_SIZE];
+	uint8_t buf[512];
+	struct wr w = wr_init(buf, sizeof(buf));
+	unsigned int count;
+	int rc = message_recorder_older_decode(&msg->body, &m);
+
+	if (rc != 0)
+		return rc;
+	memcpy(after, m.last, sizeof(after));
+	count = rotate_open_older(s->sv, after, fds, RECORDER_OLDER_MAX, m.last,
+	    &m.has_more);
+	message_recorder_older_encode(&w, &m);
+	/* A channel that is gone tells so itself. */
+	(void)chan_send(c, MSG_RECORDER_OLDER_HERE, 0, &w, fds, count);
+	while (count > 0)
+		(void)close(fds[--count]);
+	return 0;
 }
 
 int
@@ -389,6 +417,7 @@ static const struct chan_rule rules[] = {
 	PROC_HELLO_RULE,
 	{ MSG_AUDIT_STATE, 8, 0, 0, on_state },
 	{ MSG_RECORDER_NFLOG_HERE, 0, 0, 1, on_nflog_here },
+	{ MSG_RECORDER_OLDER, MESSAGE_SMALL_BYTES, 0, 0, on_older },
 	{ MSG_RECORDER_STATUS_ANSWER, MESSAGE_SMALL_BYTES, 0, 0, on_status },
 	{ MSG_RECORDER_RECENT_ANSWER, MESSAGE_LARGE_BYTES, 0, 0, on_recent },
 };

@@ -318,6 +318,35 @@ on_read(struct chan *c, struct chan_msg *msg, void *arg)
 }
 
 static int
+on_older(struct chan *c, struct chan_msg *msg, void *arg)
+{
+	const struct recorder *rec = arg;
+	struct message_recorder_older m;
+	int rc = message_recorder_older_decode(&msg->body, &m);
+
+	(void)c;
+	if (rc == 0)
+		recorder_readers_more(rec->readers, &m, msg->fds,
+		    (unsigned int)msg->fd_count);
+	return rc;
+}
+
+/* The supervisor alone sees the folder. */
+static bool
+ask_older(const struct message_recorder_older *m, void *arg)
+{
+	const struct recorder *rec = arg;
+	uint8_t buf[512];
+	struct wr w = wr_init(buf, sizeof(buf));
+
+	if (rec->child.supervisor == NULL)
+		return false;
+	message_recorder_older_encode(&w, m);
+	return chan_send(rec->child.supervisor, MSG_RECORDER_OLDER, 0, &w, NULL,
+		   0) == 0;
+}
+
+static int
 on_status(struct chan *c, struct chan_msg *msg, void *arg)
 {
 	struct message_recorder_status status = { 0 };
@@ -386,6 +415,8 @@ static const struct chan_rule rules[] = {
 	{ MSG_RECORDER_EVENT, (size_t)2 * MESSAGE_SMALL_BYTES, 0, 0, on_event },
 	{ MSG_RECORDER_READ, MESSAGE_SMALL_BYTES, 1, 1 + RECORDER_OLDER_MAX,
 	    on_read },
+	{ MSG_RECORDER_OLDER_HERE, MESSAGE_SMALL_BYTES, 0, RECORDER_OLDER_MAX,
+	    on_older },
 	{ MSG_RECORDER_STATUS, 0, 0, 0, on_status },
 	{ MSG_RECORDER_METRICS, 0, 1, 1, on_metrics },
 	{ MSG_RECORDER_RECENT, MESSAGE_LARGE_BYTES, 0, 0, on_recent },
@@ -411,8 +442,10 @@ on_supervisor(struct child *c, bool adopted, void *arg)
 static void
 on_supervisor_gone(struct child *c, void *arg)
 {
+	const struct recorder *rec = arg;
+
 	(void)c;
-	(void)arg;
+	recorder_readers_lost(rec->readers);
 }
 
 /* #syscalls beside those of every program. */
@@ -451,7 +484,8 @@ recorder_init(struct recorder *rec)
 	rec->log = recorder_log_new(base, &log_cb);
 	rec->senders = recorder_senders_new(base, &sender_cb);
 	if (rec->log != NULL)
-		rec->readers = recorder_readers_new(base, rec->log);
+		rec->readers =
+		    recorder_readers_new(base, rec->log, ask_older, rec);
 	rec->anchor_event = event_new(base, -1, EV_PERSIST, on_anchor, rec);
 	if (rec->log == NULL || rec->senders == NULL || rec->readers == NULL ||
 	    rec->anchor_event == NULL ||

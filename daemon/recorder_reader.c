@@ -1,5 +1,5 @@
 /*
- * A reader goes through the file by pread in pieces, one a turn, and keeps
+ * A reader goes through the files in pieces, one a turn, and keeps
  * what matched until its sink takes it. It reads on only when that is gone:
  * a slow reader costs one buffer.
  */
@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/log_source.h"
 
 /* Holds several of the longest lines. */
 #define READER_BUFFER_BYTES ((size_t)8 * RECORDER_LINE_MAX)
@@ -26,13 +28,16 @@ struct reader {
 	int sink;
 	struct event *can_write; /* also used to take the next turn */
 	struct event *is_closed;
+	uint32_t number;
 	/* Files moved aside, the oldest first; those before at are done. */
 	int older[RECORDER_OLDER_MAX];
 	unsigned int older_count, older_at;
-	int live_fd; /* the log when we began; -1: its turn has come */
-	int log_fd;  /* a file may be rotated away while it is read */
+	bool has_more;   /* behind the file wanted.last */
+	bool is_waiting; /* for them */
+	int live_fd;     /* the log when those ended; -1: its turn has come */
+	struct log_source source; /* may be rotated away while it is read */
 	uint32_t log_serial;
-	off_t offset;      /* of the first line not looked at */
+	size_t have;       /* in in: of a line that has not ended */
 	size_t start, end; /* of what waits in out */
 	uint8_t in[READER_BUFFER_BYTES];
 	uint8_t out[READER_BUFFER_BYTES];
@@ -41,12 +46,16 @@ struct reader {
 struct recorder_readers {
 	struct event_base *base;
 	const struct recorder_log *log;
+	recorder_readers_ask *ask;
+	void *arg;
 	LIST_HEAD(, reader) list;
 	uint32_t count;
+	uint32_t last_number;
 };
 
 struct recorder_readers *
-recorder_readers_new(struct event_base *base, const struct recorder_log *log)
+recorder_readers_new(struct event_base *base, const struct recorder_log *log,
+    recorder_readers_ask *ask, void *arg)
 {
 	struct recorder_readers *all = calloc(1, sizeof(*all));
 
@@ -54,6 +63,8 @@ recorder_readers_new(struct event_base *base, const struct recorder_log *log)
 		return NULL;
 	all->base = base;
 	all->log = log;
+	all->ask = ask;
+	all->arg = arg;
 	LIST_INIT(&all->list);
 	return all;
 }
@@ -68,7 +79,7 @@ reader_free(struct reader *r)
 	if (r->is_closed != NULL)
 		event_free(r->is_closed);
 	fd_close(&r->sink);
-	fd_close(&r->log_fd);
+	log_source_done(&r->source);
 	fd_close(&r->live_fd);
 	for (unsigned int i = 0; i < r->older_count; i++)
 		fd_close(&r->older[i]);
@@ -93,22 +104,60 @@ reader_dup_log(struct reader *r)
 	return fcntl(recorder_log_fd(r->all->log), F_DUPFD_CLOEXEC, 0);
 }
 
+/* False: nobody can be asked, and the reader must not seem to be at its end. */
+static bool
+reader_ask(struct reader *r)
+{
+	struct message_recorder_older m = { .reader = r->number };
+
+	memcpy(m.last, r->wanted.last, sizeof(m.last));
+	r->is_waiting = r->all->ask(&m, r->all->arg);
+	return r->is_waiting;
+}
+
+/* Logrotate may have moved it aside, and nobody has told us yet. */
+static bool
+is_live(const struct reader *r, int fd)
+{
+	struct stat a, b;
+
+	return r->live_fd != -1 && fstat(fd, &a) == 0 &&
+	    fstat(r->live_fd, &b) == 0 && a.st_dev == b.st_dev &&
+	    a.st_ino == b.st_ino;
+}
+
+/* The next of those moved aside; -1 when there is none here. */
+static int
+reader_next_older(struct reader *r)
+{
+	while (r->older_at < r->older_count) {
+		AUTO_CLOSE int fd = steal_fd(&r->older[r->older_at++]);
+
+		if (!is_live(r, fd))
+			return steal_fd(&fd);
+	}
+	return -1;
+}
+
 /*
  * The next file, from its start: those moved aside, the one that was the log
- * when we began (moved aside meanwhile or not), the log. False without one.
+ * when they ended (moved aside meanwhile or not), the log. True too while more
+ * of them are waited for; false without any.
  */
 static bool
 reader_open(struct reader *r)
 {
-	fd_close(&r->log_fd);
-	r->offset = 0;
-	if (r->older_at < r->older_count)
-		r->log_fd = steal_fd(&r->older[r->older_at++]);
-	else if (r->live_fd != -1)
-		r->log_fd = steal_fd(&r->live_fd);
-	else
-		r->log_fd = reader_dup_log(r);
-	return r->log_fd != -1;
+	int fd = reader_next_older(r);
+
+	log_source_done(&r->source);
+	r->have = 0;
+	if (fd == -1 && r->has_more)
+		return reader_ask(r);
+	if (fd == -1 && r->live_fd != -1)
+		fd = steal_fd(&r->live_fd);
+	else if (fd == -1)
+		fd = reader_dup_log(r);
+	return fd != -1 && log_source_init(&r->source, fd) == 0;
 }
 
 /* Keeps matching lines of the whole ones in in; returns the bytes done. */
@@ -135,23 +184,37 @@ reader_filter(struct reader *r, size_t len)
 	return rest.len == sizeof(r->in) ? rest.len : len - rest.len;
 }
 
+static bool
+is_at_end(const struct reader *r)
+{
+	return r->older_at == r->older_count && !r->has_more &&
+	    r->live_fd == -1 &&
+	    r->log_serial == recorder_log_serial(r->all->log);
+}
+
 /* Fills out. False at the end of the log. */
 static bool
 reader_fill(struct reader *r)
 {
-	ssize_t n = pread(r->log_fd, r->in, sizeof(r->in), r->offset);
+	ssize_t n = r->source.fd == -1
+	    ? 0
+	    : log_source_read(&r->source, r->in + r->have,
+		  sizeof(r->in) - r->have);
 
 	if (n > 0) {
-		size_t done = reader_filter(r, (size_t)n);
+		size_t len = r->have + (size_t)n;
+		size_t done = reader_filter(r, len);
 
-		r->offset += (off_t)done;
-		if (done != 0)
-			return true;
+		r->have = len - done;
+		memmove(r->in, r->in + done, r->have);
+		return true;
 	}
-	if (r->live_fd == -1 &&
-	    r->log_serial == recorder_log_serial(r->all->log))
-		return false;
-	return reader_open(r);
+	/* What it lacks is a hole in the chain, which whoever reads can see. */
+	if (n < 0)
+		log_warn("reader", "a file of the log: %s",
+		    n == -EBADMSG ? "compressed, and damaged or cut"
+				  : strerror((int)-n));
+	return !is_at_end(r) && reader_open(r);
 }
 
 /* Hands out what waits. 0, -EAGAIN when the sink is full, or -errno. */
@@ -178,11 +241,15 @@ reader_turn(struct reader *r)
 {
 	int rc = reader_drain(r);
 
+	if (rc == 0 && r->is_waiting)
+		return;
 	if (rc == 0 && !reader_fill(r)) {
-		if (!r->wanted.follow)
+		if (!r->wanted.follow || !is_at_end(r))
 			reader_free(r);
 		return;
 	}
+	if (r->is_waiting)
+		return;
 	if ((rc != 0 && rc != -EAGAIN) || event_add(r->can_write, NULL) == -1)
 		reader_free(r);
 }
@@ -219,7 +286,7 @@ reader_start(struct reader *r)
 	if (rc != 0)
 		return rc;
 	r->live_fd = reader_dup_log(r);
-	if (r->live_fd == -1 || !reader_open(r))
+	if (r->live_fd == -1)
 		return -EBADF;
 	r->can_write =
 	    event_new(r->all->base, r->sink, EV_WRITE, on_can_write, r);
@@ -250,7 +317,9 @@ recorder_readers_add(struct recorder_readers *all,
 	r->all = all;
 	r->wanted = *wanted;
 	r->sink = steal_fd(&owned);
-	r->log_fd = -1;
+	r->number = ++all->last_number;
+	r->has_more = wanted->has_more;
+	r->source.fd = -1;
 	r->live_fd = -1;
 	for (unsigned int i = 0; i < older_count && i < RECORDER_OLDER_MAX; i++)
 		r->older[r->older_count++] = steal_fd(&older[i]);
@@ -262,13 +331,56 @@ recorder_readers_add(struct recorder_readers *all,
 	return rc;
 }
 
+/* The log when the files before it ended is the one that goes on from them. */
+static int
+reader_take_more(struct reader *r, const struct message_recorder_older *m,
+    int *older, unsigned int older_count)
+{
+	r->older_at = r->older_count = 0;
+	for (unsigned int i = 0; i < older_count && i < RECORDER_OLDER_MAX; i++)
+		r->older[r->older_count++] = steal_fd(&older[i]);
+	r->has_more = m->has_more;
+	r->is_waiting = false;
+	memcpy(r->wanted.last, m->last, sizeof(r->wanted.last));
+	fd_close(&r->live_fd);
+	r->live_fd = reader_dup_log(r);
+	return r->live_fd == -1 ? -EBADF : event_add(r->can_write, NULL);
+}
+
+void
+recorder_readers_more(struct recorder_readers *all,
+    const struct message_recorder_older *m, int *older,
+    unsigned int older_count)
+{
+	struct reader *r;
+
+	LIST_FOREACH(r, &all->list, entry)
+	if (r->number == m->reader && r->is_waiting) {
+		if (reader_take_more(r, m, older, older_count) != 0)
+			reader_free(r);
+		return;
+	}
+}
+
+void
+recorder_readers_lost(struct recorder_readers *all)
+{
+	struct reader *r, *next;
+
+	for (r = LIST_FIRST(&all->list); r != NULL; r = next) {
+		next = LIST_NEXT(r, entry);
+		if (r->is_waiting)
+			reader_free(r);
+	}
+}
+
 void
 recorder_readers_wake(struct recorder_readers *all)
 {
 	struct reader *r;
 
 	LIST_FOREACH(r, &all->list, entry)
-	if (event_add(r->can_write, NULL) == -1)
+	if (!r->is_waiting && event_add(r->can_write, NULL) == -1)
 		log_err("reader", "no memory for an event");
 }
 

@@ -27,6 +27,8 @@
 #define LOG_NAME "audit.jsonl"
 /* audit-2026-01-31T23:59:59.123Z.jsonl; also what logrotate(8) makes of it */
 #define OLDER_PATTERN "audit-*.jsonl"
+/* What logrotate or an operator has compressed. */
+#define PACKED ".gz"
 /* Files that one look takes away: the log tells of each. */
 #define DROPS_AT_ONCE 16
 /* Of the first line: its number and its time are in them. */
@@ -102,14 +104,42 @@ is_due(const struct supervisor *sv, int dir)
 static int
 is_older(const struct dirent *entry)
 {
-	return fnmatch(OLDER_PATTERN, entry->d_name, 0) == 0;
+	return fnmatch(OLDER_PATTERN, entry->d_name, 0) == 0 ||
+	    fnmatch(OLDER_PATTERN PACKED, entry->d_name, 0) == 0;
 }
 
-/* By bytes: the locale is nobody's business. */
+static size_t
+length_unpacked(const char *name)
+{
+	const size_t len = strlen(name), end = strlen(PACKED);
+
+	return len > end && strcmp(name + len - end, PACKED) == 0 ? len - end
+								  : len;
+}
+
+/*
+ * In the order of the chain: by bytes, since the locale is nobody's business,
+ * and what is compressed by the name that it had. While it is made both are
+ * there, and are one.
+ */
+static int
+compare_names(const char *a, const char *b)
+{
+	const size_t la = length_unpacked(a), lb = length_unpacked(b);
+	const int rc = memcmp(a, b, la < lb ? la : lb);
+
+	if (rc != 0 || la == lb)
+		return rc;
+	return la < lb ? -1 : 1;
+}
+
 static int
 by_name(const struct dirent **a, const struct dirent **b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	const int rc = compare_names((*a)->d_name, (*b)->d_name);
+
+	/* What is whole comes before what is being made of it. */
+	return rc != 0 ? rc : strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* Is this one of the log that is not to be kept? `newer` come after it. */
@@ -230,26 +260,68 @@ rotate_stop(struct supervisor *sv)
 	sv->rotate_event = NULL;
 }
 
-unsigned int
-rotate_open_older(const struct supervisor *sv, int *ret_fds, unsigned int max)
+static int
+open_older(int dir, const char *name)
 {
-	struct dirent **names = NULL;
-	int dir = open_log_dir(sv);
-	unsigned int count = 0;
-	int n = dir < 0 ? -1 : scandirat(dir, ".", &names, is_older, by_name);
+	return openat(dir, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
 
-	for (int i = 0; i < n; i++) {
-		if (n - i <= (int)max) {
-			int fd = openat(dir, names[i]->d_name,
-			    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+/* The names in their order; fewer than 0 without a folder. */
+static int
+list_older(const struct supervisor *sv, int *ret_dir, struct dirent ***ret)
+{
+	*ret = NULL;
+	*ret_dir = open_log_dir(sv);
+	return *ret_dir < 0 ? -1
+			    : scandirat(*ret_dir, ".", ret, is_older, by_name);
+}
 
-			if (fd != -1)
-				ret_fds[count++] = fd;
-		}
+static void
+free_names(struct dirent **names, int n)
+{
+	for (int i = 0; i < n; i++)
 		free(names[i]);
-	}
 	free(names);
-	if (dir >= 0)
-		(void)close(dir);
+}
+
+unsigned int
+rotate_open_older(const struct supervisor *sv, const char *after, int *ret_fds,
+    unsigned int max, char ret_last[RECORDER_FILE_SIZE], bool *ret_has_more)
+{
+	AUTO_CLOSE int dir = -1;
+	struct dirent **names;
+	const int n = list_older(sv, &dir, &names);
+	const char *last = after;
+	unsigned int count = 0;
+	int i = 0;
+
+	for (; i < n && count < max; i++) {
+		const char *name = names[i]->d_name;
+		int fd;
+
+		/* Also one that is compressed now, beside what it was. */
+		if (compare_names(name, last) <= 0)
+			continue;
+		last = name;
+		fd = open_older(dir, name);
+		if (fd != -1)
+			ret_fds[count++] = fd;
+	}
+	*ret_has_more = i < n;
+	(void)snprintf(ret_last, RECORDER_FILE_SIZE, "%s", last);
+	free_names(names, n);
 	return count;
+}
+
+int
+rotate_open_newest(const struct supervisor *sv)
+{
+	AUTO_CLOSE int dir = -1;
+	struct dirent **names;
+	const int n = list_older(sv, &dir, &names);
+	const int fd = n > 0 ? open_older(dir, names[n - 1]->d_name) : -1;
+
+	free_names(names, n);
+	return fd;
 }

@@ -7,6 +7,8 @@
 #ifndef TAPWARD_DAEMON_ROTATE_H
 #define TAPWARD_DAEMON_ROTATE_H
 
+#include "base/message_recorder.h"
+
 struct supervisor;
 
 #define ROTATE_CHECK_S 5
@@ -17,10 +19,15 @@ void rotate_stop(struct supervisor *sv);
 /* Looks now. */
 void rotate_check(struct supervisor *sv);
 /*
- * Opens the newest files that were moved aside, at most max, the oldest of
- * them first, for the caller to close. Returns how many.
+ * Opens the files that were moved aside behind the one named `after` ("": all),
+ * at most max, the oldest first, for the caller to close. A compressed one has
+ * the place of what it was made of. Returns how many; ret_last is the name of
+ * the last one, or after.
  */
-unsigned int rotate_open_older(const struct supervisor *sv, int *ret_fds,
-    unsigned int max);
+unsigned int rotate_open_older(const struct supervisor *sv, const char *after,
+    int *ret_fds, unsigned int max, char ret_last[RECORDER_FILE_SIZE],
+    bool *ret_has_more);
+/* The newest one; -1: there is none. */
+int rotate_open_newest(const struct supervisor *sv);
 
 #endif

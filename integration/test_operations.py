@@ -169,7 +169,29 @@ def _():
         until(lambda: os.path.exists(f"{log}/audit.jsonl")
               and os.path.getsize(f"{log}/audit.jsonl"), 10, "a new file")
         all_files = [*first, f"{log}/audit-3.jsonl", f"{log}/audit.jsonl"]
-        return w.cli("log", "--verify", *all_files).ok().out.strip()
+        w.cli("log", "--verify", *all_files).ok()
+        # More than go along at once; some were compressed since.
+        for i in range(13):
+            os.rename(f"{log}/audit.jsonl", f"{log}/audit-4-{i:02}.jsonl")
+            w.cli("reload", "--host").ok()
+        for name in (first[0], f"{log}/audit-4-02.jsonl"):
+            shell.run(["gzip", name]).ok()
+        whole = w.cli("log", "--verify").ok().out.strip()
+        all_files = [*sorted(glob.glob(f"{log}/audit-*")), f"{log}/audit.jsonl"]
+        equal(len(all_files), 16)
+        told = lambda text: int(text.split()[0])
+        assert 0 <= told(w.cli("log", "--verify", *all_files).ok().out) \
+            - told(whole) < 10, whole
+        contains(w.cli("log", s.name, "--json").ok().out, "first.example.com")
+        contains(w.cli("report", s.name, "-o", "-", "--file",
+                       f"{first[0]}.gz").ok().out, "first.example.com")
+        # One that is damaged, or away, is a hole, and is said to be one.
+        os.rename(f"{log}/audit-4-02.jsonl.gz", f"{w.folder}/away")
+        contains(w.cli("log", "--verify").err, "not whole")
+        contains(w.cli("log").err, "are not there: a file of the log is missing")
+        os.unlink(f"{first[0]}.gz")
+        contains(w.cli("log").err, "tapward: the log begins with record ")
+        return whole
 
 
 def rewritten(path, change):

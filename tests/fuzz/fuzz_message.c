@@ -82,6 +82,7 @@ AGAIN(broker_policy)
 AGAIN(broker_detach)
 AGAIN(recorder_read)
 AGAIN(recorder_status)
+AGAIN(recorder_older)
 AGAIN(recorder_counters)
 AGAIN(api_request)
 AGAIN(api_event)
@@ -262,6 +263,7 @@ static again *const kinds[] = {
 	again_resolver_state,
 	again_sign,
 	again_signed,
+	again_recorder_older,
 };
 
 int

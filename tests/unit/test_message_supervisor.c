@@ -163,7 +163,10 @@ reads_back_what_the_recorder_is_told(void **state)
 		.about = { "one", 5, DIGEST },
 		.record = audit_record_init(AUDIT_LIFECYCLE),
 	};
-	const struct message_recorder_read read_in = { "one", 7, true, false };
+	const struct message_recorder_read read_in = { "one", 7, true, false,
+		true, "audit-2026.jsonl" };
+	const struct message_recorder_older older_in = { 9, true, "audit-1" };
+	struct message_recorder_older older_out;
 	const struct message_recorder_status status_in = { true, 1, DIGEST, 2,
 		3, 4 };
 	const struct message_recorder_counters counters_in = {
@@ -191,9 +194,15 @@ reads_back_what_the_recorder_is_told(void **state)
 	w = wr_init(buf, sizeof(buf));
 	message_recorder_read_encode(&w, &read_in);
 	message_recorder_status_encode(&w, &status_in);
+	message_recorder_older_encode(&w, &older_in);
 	r = written(&w);
 	assert_int_equal(message_recorder_read_decode(&r, &read_out), 0);
 	assert_int_equal(message_recorder_status_decode(&r, &status_out), 0);
+	assert_int_equal(message_recorder_older_decode(&r, &older_out), 0);
+	assert_true(older_out.reader == 9 && older_out.has_more);
+	assert_string_equal(older_out.last, older_in.last);
+	assert_true(read_out.has_more);
+	assert_string_equal(read_out.last, read_in.last);
 	assert_true(read_out.denied_only && !read_out.follow);
 	assert_true(read_out.generation == read_in.generation);
 	assert_int_equal(status_out.readers, 4);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <signal.h>
 
+#include <zlib.h>
+
 #include "daemon/recorder_log.h"
 #include "daemon/recorder_reader.h"
 
@@ -14,7 +16,10 @@ struct fixture {
 	struct recorder_log *log;
 	struct recorder_readers *readers;
 	int file;
-	int ours; /* where lines arrive */
+	int ours;      /* where lines arrive */
+	bool is_alone; /* nobody can be asked for more */
+	unsigned int asked;
+	struct message_recorder_older wanted; /* what was asked for last */
 };
 
 static void
@@ -31,6 +36,16 @@ on_written(void *arg)
 
 	if (f->readers != NULL)
 		recorder_readers_wake(f->readers);
+}
+
+static bool
+on_ask(const struct message_recorder_older *m, void *arg)
+{
+	struct fixture *f = arg;
+
+	f->asked++;
+	f->wanted = *m;
+	return !f->is_alone;
 }
 
 static int
@@ -55,7 +70,7 @@ setup(struct fixture *f)
 	assert_int_equal(recorder_log_open(f->log,
 			     fcntl(f->file, F_DUPFD_CLOEXEC, 0), -1),
 	    0);
-	f->readers = recorder_readers_new(f->base, f->log);
+	f->readers = recorder_readers_new(f->base, f->log, on_ask, f);
 	assert_non_null(f->readers);
 }
 
@@ -185,6 +200,143 @@ reads_what_the_log_was_before(void **state)
 	teardown(&f);
 }
 
+/* The log goes on in another file; what it was is the caller's. */
+static int
+move_aside(struct fixture *f)
+{
+	const int before = f->file;
+
+	f->file = new_file();
+	assert_int_equal(recorder_log_open(f->log,
+			     fcntl(f->file, F_DUPFD_CLOEXEC, 0), -1),
+	    0);
+	return before;
+}
+
+/* As gzip would make it. Takes fd. */
+static int
+compressed(int fd)
+{
+	static uint8_t text[1 << 20], packed[1 << 20];
+	const ssize_t len = pread(fd, text, sizeof(text), 0);
+	const int made = new_file();
+	z_stream z = { .next_in = text,
+		.avail_in = (uInt)len,
+		.next_out = packed,
+		.avail_out = sizeof(packed) };
+
+	assert_true(len > 0 && (size_t)len < sizeof(text));
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 8,
+			     Z_DEFAULT_STRATEGY),
+	    Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(write(made, packed, z.total_out), z.total_out);
+	assert_int_equal(deflateEnd(&z), Z_OK);
+	(void)close(fd);
+	return made;
+}
+
+static void
+begin_with_more(struct fixture *f, int *older)
+{
+	const struct message_recorder_read wanted = { .has_more = true,
+		.last = "audit-1.jsonl" };
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	f->ours = fds[0];
+	assert_int_equal(fd_set_nonblock(f->ours, true), 0);
+	assert_int_equal(recorder_readers_add(f->readers, &wanted, fds[1],
+			     older, 1),
+	    0);
+}
+
+static void
+asks_for_more_of_what_the_log_was(void **state)
+{
+	struct message_recorder_older more = { .has_more = true,
+		.last = "audit-3.jsonl.gz" };
+	struct fixture f;
+	int older[4];
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < 4; i++) {
+		add(&f, "one", 100);
+		older[i] = move_aside(&f);
+	}
+	older[2] = compressed(older[2]);
+	add(&f, "one", 7);
+	begin_with_more(&f, older);
+	assert_int_equal(take_lines(&f), 100);
+	assert_int_equal(f.asked, 1);
+	assert_string_equal(f.wanted.last, "audit-1.jsonl");
+	/* Nothing is taken for the end meanwhile, and lines wake nobody. */
+	add(&f, "one", 1);
+	assert_int_equal(take_lines(&f), 0);
+	assert_int_equal(recorder_readers_count(f.readers), 1);
+	/* What is for another reader is not for this one. */
+	more.reader = f.wanted.reader + 1;
+	recorder_readers_more(f.readers, &more, &older[1], 2);
+	assert_int_not_equal(older[1], -1);
+	more.reader = f.wanted.reader;
+	recorder_readers_more(f.readers, &more, &older[1], 2);
+	assert_int_equal(take_lines(&f), 200);
+	assert_int_equal(f.asked, 2);
+	assert_string_equal(f.wanted.last, "audit-3.jsonl.gz");
+	more.has_more = false;
+	recorder_readers_more(f.readers, &more, &older[3], 1);
+	assert_int_equal(take_lines(&f), 108);
+	assert_int_equal(recorder_readers_count(f.readers), 0);
+	teardown(&f);
+}
+
+static void
+one_that_nobody_answers_ends(void **state)
+{
+	struct fixture f;
+	int older;
+
+	(void)state;
+	setup(&f);
+	add(&f, "one", 3);
+	older = move_aside(&f);
+	begin_with_more(&f, &older);
+	assert_int_equal(take_lines(&f), 3);
+	recorder_readers_lost(f.readers);
+	assert_int_equal(recorder_readers_count(f.readers), 0);
+	fd_close(&f.ours);
+	f.is_alone = true;
+	add(&f, "one", 3);
+	older = move_aside(&f);
+	begin_with_more(&f, &older);
+	assert_int_equal(take_lines(&f), 3);
+	assert_int_equal(recorder_readers_count(f.readers), 0);
+	teardown(&f);
+}
+
+/* Moved aside by somebody who has not told us yet. */
+static void
+reads_no_file_twice(void **state)
+{
+	struct message_recorder_read wanted = { .follow = false };
+	struct fixture f;
+	int older, fds[2];
+
+	(void)state;
+	setup(&f);
+	add(&f, "one", 5);
+	older = fcntl(f.file, F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	f.ours = fds[0];
+	assert_int_equal(fd_set_nonblock(f.ours, true), 0);
+	assert_int_equal(recorder_readers_add(f.readers, &wanted, fds[1],
+			     &older, 1),
+	    0);
+	assert_int_equal(take_lines(&f), 5);
+	teardown(&f);
+}
+
 static void
 ends_when_nobody_reads(void **state)
 {
@@ -241,6 +393,9 @@ main(void)
 		cmocka_unit_test(gets_what_it_asked_for_and_ends),
 		cmocka_unit_test(follows_over_a_rotation),
 		cmocka_unit_test(reads_what_the_log_was_before),
+		cmocka_unit_test(asks_for_more_of_what_the_log_was),
+		cmocka_unit_test(one_that_nobody_answers_ends),
+		cmocka_unit_test(reads_no_file_twice),
 		cmocka_unit_test(ends_when_nobody_reads),
 		cmocka_unit_test(a_slow_reader_does_not_keep_the_loop),
 		cmocka_unit_test(refuses_a_file),
