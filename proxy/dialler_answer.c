@@ -237,6 +237,32 @@ status_of(unsigned int rcode)
 	return DIALLER_ANSWER_FAILED;
 }
 
+/* *r, at the packet's start, is then at its answer section. */
+static bool
+take_head(struct span packet, struct rd *r, const char *host, uint16_t type,
+    uint16_t *ret_flags, uint16_t *ret_answers)
+{
+	uint16_t questions;
+
+	(void)rd_u16(r); /* the id, which c-ares has matched */
+	*ret_flags = rd_u16(r);
+	questions = rd_u16(r);
+	*ret_answers = rd_u16(r);
+	rd_skip(r, 4); /* authority and additional records are not read */
+	return rd_ok(r) && (*ret_flags & FLAG_QR) != 0 &&
+	    (*ret_flags & FLAG_OPCODE) == 0 && questions == 1 &&
+	    question_is(packet, r, host, type);
+}
+
+bool
+dialler_answer_is_ours(struct span packet, const char *host, uint16_t type)
+{
+	struct rd r = rd_span(packet);
+	uint16_t flags, answers;
+
+	return take_head(packet, &r, host, type, &flags, &answers);
+}
+
 enum dialler_answer_status
 dialler_answer_parse(struct span packet, const char *host, uint16_t type,
     struct dialler_answer *ret)
@@ -244,16 +270,10 @@ dialler_answer_parse(struct span packet, const char *host, uint16_t type,
 	struct dialler_answer answer = { .ttl_s = UINT32_MAX };
 	struct rd r = rd_span(packet);
 	enum dialler_answer_status status;
-	uint16_t flags, questions, answers;
+	uint16_t flags, answers;
 
-	(void)rd_u16(&r); /* the id, which c-ares has matched */
-	flags = rd_u16(&r);
-	questions = rd_u16(&r);
-	answers = rd_u16(&r);
-	rd_skip(&r, 4); /* authority and additional records are not read */
-	if (!rd_ok(&r) || (flags & FLAG_QR) == 0 ||
-	    (flags & (FLAG_OPCODE | FLAG_TC)) != 0 || questions != 1 ||
-	    answers > RECORDS_MAX || !question_is(packet, &r, host, type))
+	if (!take_head(packet, &r, host, type, &flags, &answers) ||
+	    (flags & FLAG_TC) != 0 || answers > RECORDS_MAX)
 		return DIALLER_ANSWER_BAD;
 	if ((flags & FLAG_RCODE) != DNS_RCODE_NOERROR)
 		return status_of(flags & FLAG_RCODE);

@@ -7,6 +7,7 @@
 #ifndef TAPWARD_PROXY_DIALLER_ANSWER_H
 #define TAPWARD_PROXY_DIALLER_ANSWER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -38,5 +39,12 @@ struct dialler_answer {
  */
 enum dialler_answer_status dialler_answer_parse(struct span packet,
     const char *host, uint16_t type, struct dialler_answer *ret);
+
+/*
+ * Whoever sent it answers the question that was asked, well or ill. What is in
+ * such an answer is its zone's, which may be a guest's own.
+ */
+bool dialler_answer_is_ours(struct span packet, const char *host,
+    uint16_t type);
 
 #endif

@@ -138,11 +138,10 @@ keep_order(struct dialler_ares *a)
 static void
 note_answer(struct dialler_ares *a, const struct dialler_query *q, bool is_late)
 {
-	if (is_late && q->lane == a->current) {
+	if (is_late && q->lane == a->current)
 		a->is_late = true;
-		dialler_health_unanswered(a->health, a->first);
-	}
-	if (q->sender != a->first)
+	/* It, or the name's own nameservers, which may be a guest's. */
+	if (is_late || q->sender != a->first)
 		dialler_health_suspect(a->health);
 }
 

@@ -281,31 +281,22 @@ dialler_health_suspect(struct dialler_health *h)
 }
 
 void
-dialler_health_unanswered(struct dialler_health *h, unsigned int i)
-{
-	struct health_row *r = &h->rows[i];
-
-	if (i < h->count && r->bad < DIALLER_HEALTH_BAD_MAX &&
-	    ++r->bad == DIALLER_HEALTH_BAD_MAX)
-		note_down(h, i, DIALLER_FAULT_BAD_ANSWER,
-		    "no answer to the last questions that can be read");
-}
-
-void
-dialler_health_answered(struct dialler_health *h, unsigned int i, bool is_good)
+dialler_health_answered(struct dialler_health *h, unsigned int i, bool is_ours)
 {
 	struct health_row *r = &h->rows[i];
 
 	if (i >= h->count)
 		return;
 	r->state.answers++;
-	if (is_good) {
+	if (is_ours) {
 		r->bad = 0;
 		r->was_served = true;
 		r->served_mono_ms = clock_mono_ms();
 		note_up(h, i);
-	} else {
-		dialler_health_unanswered(h, i);
+	} else if (r->bad < DIALLER_HEALTH_BAD_MAX &&
+	    ++r->bad == DIALLER_HEALTH_BAD_MAX) {
+		note_down(h, i, DIALLER_FAULT_BAD_ANSWER,
+		    "its last answers are to no question of ours");
 	}
 }
 

@@ -26,8 +26,9 @@ struct dialler_health_how {
  */
 #define DIALLER_HEALTH_SERVED_MS 60000
 /*
- * So many questions of guests in a row without an answer, or with one that is
- * none: it is down, whatever it says of the root.
+ * So many answers in a row that are to no question of ours: it is down,
+ * whatever it says of the root. What is in an answer, and that none comes, can
+ * be the doing of a guest that has a zone of its own: those say nothing.
  */
 #define DIALLER_HEALTH_BAD_MAX 8
 
@@ -48,13 +49,11 @@ void dialler_health_look(struct dialler_health *h);
 /* A guest's question was answered late, or not by whoever was asked first. */
 void dialler_health_suspect(struct dialler_health *h);
 /*
- * The resolver of this index gave an answer to a guest's question; is_good:
- * one that could be read. An index that is count or more is nobody's.
+ * The resolver of this index gave an answer to a guest's question; is_ours:
+ * to that one. An index that is count or more is nobody's.
  */
 void dialler_health_answered(struct dialler_health *h, unsigned int i,
-    bool is_good);
-/* A guest's question to it waited in vain. */
-void dialler_health_unanswered(struct dialler_health *h, unsigned int i);
+    bool is_ours);
 /* i is below count. */
 void dialler_health_state(const struct dialler_health *h, unsigned int i,
     struct message_resolver_state *ret);

@@ -219,7 +219,9 @@ on_half(struct span packet, enum dialler_fault fault, void *arg)
 		  &h->answer);
 	if (packet.len > 0 && !f->resolver->is_tls)
 		dialler_health_answered(dialler_ares_health(f->resolver->ares),
-		    h->query.sender, h->status != DIALLER_ANSWER_BAD);
+		    h->query.sender,
+		    dialler_answer_is_ours(packet, f->host,
+			half_types[h - f->halves]));
 	if (!flight_is_open(f))
 		event_active(f->timer, EV_TIMEOUT, 0);
 }

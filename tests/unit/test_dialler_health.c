@@ -292,6 +292,23 @@ names_are_counted_for_whoever_answered(void **state)
 	world_free(w);
 }
 
+/* A guest has names in a zone of its own, and asks for nothing else. */
+static void
+what_a_zone_says_is_no_fault_of_whoever_passes_it_on(void **state)
+{
+	struct world *w = world_ready(zone);
+	struct message_dialler_status s;
+
+	(void)state;
+	for (int i = 0; i < DIALLER_HEALTH_BAD_MAX; i++)
+		assert_int_equal(dial_and_wait(w, "long.origin.example")
+				     ->m.reason,
+		    REASON_RESOLVE_FAILED);
+	dialler_resolver_status(w->dialler->resolver, &s);
+	assert_int_equal(s.resolvers[0].state, RESOLVER_UP);
+	world_free(w);
+}
+
 int
 main(void)
 {
@@ -310,6 +327,8 @@ main(void)
 		cmocka_unit_test(others_begin_with_nothing_known),
 		cmocka_unit_test(the_supervisor_is_told),
 		cmocka_unit_test(names_are_counted_for_whoever_answered),
+		cmocka_unit_test(
+		    what_a_zone_says_is_no_fault_of_whoever_passes_it_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
