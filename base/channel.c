@@ -382,12 +382,8 @@ chan_new(struct event_base *base, int fd, const struct chan_rule *rules,
 }
 
 int
-chan_replace(struct chan **at, struct event_base *base, int fd,
-    const struct chan_rule *rules, size_t rule_count, chan_closed *on_closed,
-    void *arg)
+chan_replace(struct chan **at, struct chan *c)
 {
-	struct chan *c = chan_new(base, fd, rules, rule_count, on_closed, arg);
-
 	if (c == NULL)
 		return -ENOMEM;
 	chan_free(*at);

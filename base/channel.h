@@ -68,12 +68,10 @@ struct chan *chan_new(struct event_base *base, int fd,
     const struct chan_rule *rules, size_t rule_count, chan_closed *on_closed,
     void *arg);
 /*
- * Puts such a channel into *at instead of the one that is there, which is
- * freed; it stays on an error. 0 or -ENOMEM.
+ * Puts c, which it takes, into *at instead of the one that is there, which is
+ * freed; it stays if c is NULL. 0 or -ENOMEM.
  */
-int chan_replace(struct chan **at, struct event_base *base, int fd,
-    const struct chan_rule *rules, size_t rule_count, chan_closed *on_closed,
-    void *arg);
+int chan_replace(struct chan **at, struct chan *c);
 /*
  * From now on nothing is read while something of ours waits to be sent. For
  * whoever answers a peer that may have been taken over: one that asks and does

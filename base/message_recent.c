@@ -11,7 +11,7 @@ recent_text(char *buf, size_t size, struct span s)
 
 	for (size_t i = 0; i < n; i++)
 		buf[i] =
-		    s.ptr[i] < 0x20 || s.ptr[i] > 0x7e ? '?' : (char)s.ptr[i];
+		    (char)(s.ptr[i] < 0x20 || s.ptr[i] > 0x7e ? '?' : s.ptr[i]);
 	buf[n] = '\0';
 	if (n < s.len && n >= sizeof(cut))
 		memcpy(buf + n - (sizeof(cut) - 1), cut, sizeof(cut));

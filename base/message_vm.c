@@ -29,9 +29,9 @@ vm_driver_name(uint8_t driver)
 bool
 vm_driver_find(const char *name, uint8_t *ret)
 {
-	for (uint8_t i = 0; i < VM_DRIVER_COUNT; i++)
+	for (unsigned int i = 0; i < VM_DRIVER_COUNT; i++)
 		if (strcmp(drivers[i], name) == 0) {
-			*ret = i;
+			*ret = (uint8_t)i;
 			return true;
 		}
 	return false;

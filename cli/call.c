@@ -4,6 +4,7 @@
  */
 #include "cli/call.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ call_send(int to, const uint8_t *buf, size_t len, const struct call *q)
 			msg.msg_control = control.buf;
 			msg.msg_controllen = CMSG_SPACE(fds_bytes);
 			h = CMSG_FIRSTHDR(&msg);
+			assert(h != NULL);
 			h->cmsg_level = SOL_SOCKET;
 			h->cmsg_type = SCM_RIGHTS;
 			h->cmsg_len = CMSG_LEN(fds_bytes);

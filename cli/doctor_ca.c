@@ -17,7 +17,7 @@
 #include "cli/doctor.h"
 
 #define FILE_MAX_BYTES (1u << 20)
-#define DAY_S (24 * 3600)
+#define DAY_S INT64_C(86400)
 #define SOON_DAYS 30
 
 static bool

@@ -39,7 +39,7 @@ output_make_printable(char *text)
 		uint8_t c = (uint8_t)*text;
 
 		if (!is_rest(c))
-			*to++ = c >= 0x20 && c <= 0x7e ? *text : '?';
+			*to++ = (char)(c >= 0x20 && c <= 0x7e ? c : '?');
 	}
 	*to = '\0';
 }

@@ -45,13 +45,17 @@ weight(const json_t *row)
 	return sum;
 }
 
+struct ranked {
+	json_t *row;
+};
+
 static int
 by_weight(const void *a, const void *b)
 {
 	static const char *const names[] = { "host", "rule", "reason",
 		"credential", "at", "path", "method" };
-	const json_t *x = *(json_t *const *)a;
-	const json_t *y = *(json_t *const *)b;
+	const json_t *x = ((const struct ranked *)a)->row;
+	const json_t *y = ((const struct ranked *)b)->row;
 	int rc = 0;
 
 	if (weight(x) != weight(y))
@@ -66,17 +70,17 @@ static json_t *
 array_of(json_t *table, bool is_sorted)
 {
 	size_t count = json_object_size(table), n = 0;
-	json_t **rows = calloc(count + 1, sizeof(*rows));
+	struct ranked *rows = calloc(count + 1, sizeof(*rows));
 	json_t *all = json_array(), *row;
 	const char *key;
 
 	if (rows == NULL)
 		return all;
-	json_object_foreach(table, key, row) rows[n++] = row;
+	json_object_foreach(table, key, row) rows[n++].row = row;
 	if (is_sorted)
 		qsort(rows, n, sizeof(*rows), by_weight);
 	for (size_t i = 0; i < n; i++)
-		(void)json_array_append(all, rows[i]);
+		(void)json_array_append(all, rows[i].row);
 	free(rows);
 	return all;
 }
@@ -128,7 +132,7 @@ name_rule(const char *host, char *ret, size_t size)
 	size_t n = 0;
 
 	for (const char *p = host; *p != '\0' && n + 1 < size; p++)
-		ret[n++] = ascii_is_alnum((uint8_t)*p) ? *p : '-';
+		ret[n++] = (char)(ascii_is_alnum((uint8_t)*p) ? *p : '-');
 	ret[n] = '\0';
 }
 

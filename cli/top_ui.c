@@ -120,10 +120,32 @@ go_back(struct top_ui *ui)
 	return TOP_FETCH;
 }
 
+/* What each key moves by; 0: it moves nothing. */
+static long long
+step_of(const struct top_ui *ui, const struct top_model *m, enum top_key key)
+{
+	const long long page = ui->page > 1 ? ui->page - 1 : 1;
+	const struct {
+		enum top_key key;
+		long long by;
+	} steps[] = {
+		{ TOP_KEY_UP, -1 },
+		{ TOP_KEY_DOWN, 1 },
+		{ TOP_KEY_PAGE_UP, -page },
+		{ TOP_KEY_PAGE_DOWN, page },
+		{ TOP_KEY_HOME, -(long long)m->count },
+		{ TOP_KEY_END, (long long)m->count },
+	};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (steps[i].key == key)
+			return steps[i].by;
+	return 0;
+}
+
 enum top_step
 top_ui_key(struct top_ui *ui, const struct top_model *m, enum top_key key)
 {
-	const long long page = ui->page > 1 ? ui->page - 1 : 1;
 	const bool was_help = ui->is_help;
 
 	if (key == TOP_KEY_QUIT)
@@ -144,14 +166,7 @@ top_ui_key(struct top_ui *ui, const struct top_model *m, enum top_key key)
 		return open_selected(ui, m);
 	else if (key == TOP_KEY_BACK)
 		return go_back(ui);
-	else if (ui->shown[0] != '\0')
-		return TOP_DRAW;
-	else if (key == TOP_KEY_UP || key == TOP_KEY_DOWN)
-		move(ui, m, key == TOP_KEY_UP ? -1 : 1);
-	else if (key == TOP_KEY_PAGE_UP || key == TOP_KEY_PAGE_DOWN)
-		move(ui, m, key == TOP_KEY_PAGE_UP ? -page : page);
-	else if (key == TOP_KEY_HOME || key == TOP_KEY_END)
-		move(ui, m,
-		    (key == TOP_KEY_HOME ? -1 : 1) * (long long)m->count);
+	else if (ui->shown[0] == '\0' && step_of(ui, m, key) != 0)
+		move(ui, m, step_of(ui, m, key));
 	return TOP_DRAW;
 }

@@ -31,14 +31,14 @@
 #define ARGS_MAX 10
 
 bool
-verify_run(struct verify *v, const char *const *argv, uint32_t timeout_ms,
-    char *buf, size_t size, char found[VERIFY_FOUND_SIZE],
-    struct session_end *ret_end)
+verify_run(struct verify *v, const struct verify_program *p,
+    char found[VERIFY_FOUND_SIZE], struct session_end *ret_end)
 {
 	AUTO_CLOSE int out = memfd_create("tapward-verify", MFD_CLOEXEC);
 	const struct session_command c = {
-		.argv = argv,
-		.timeout_ms = timeout_ms == 0 ? ROW_TIMEOUT_MS : timeout_ms,
+		.argv = p->argv,
+		.timeout_ms =
+		    p->timeout_ms == 0 ? ROW_TIMEOUT_MS : p->timeout_ms,
 		.output_max = 65536,
 		.in_fd = -1,
 		.out_fd = out,
@@ -51,8 +51,8 @@ verify_run(struct verify *v, const char *const *argv, uint32_t timeout_ms,
 		(void)snprintf(found, VERIFY_FOUND_SIZE, "%.200s", err.text);
 		return false;
 	}
-	n = pread(out, buf, size - 1, 0);
-	buf[n > 0 ? n : 0] = '\0';
+	n = pread(out, p->buf, p->size - 1, 0);
+	p->buf[n > 0 ? n : 0] = '\0';
 	return true;
 }
 
@@ -71,12 +71,13 @@ verify_probe(struct verify *v, const char *const *argv, uint32_t timeout_ms,
     char found[VERIFY_FOUND_SIZE], struct session_end *ret_end)
 {
 	const char *args[ARGS_MAX] = { AGENT, "--probe" };
+	const struct verify_program p = { args, timeout_ms, found,
+		VERIFY_FOUND_SIZE };
 	struct session_end end;
 
 	for (size_t i = 0; i + 3 < ARGS_MAX && argv[i] != NULL; i++)
 		args[i + 2] = argv[i];
-	if (!verify_run(v, args, timeout_ms, found, VERIFY_FOUND_SIZE, found,
-		&end))
+	if (!verify_run(v, &p, found, &end))
 		return false;
 	make_word(found);
 	if (ret_end != NULL) {

@@ -83,13 +83,19 @@ extern const size_t verify_row_count;
 bool verify_probe(struct verify *v, const char *const *argv,
     uint32_t timeout_ms, char found[VERIFY_FOUND_SIZE],
     struct session_end *ret_end);
+struct verify_program {
+	const char *const *argv;
+	uint32_t timeout_ms; /* 0: as long as a row may take */
+	char *buf;           /* for the start of what it writes */
+	size_t size;
+};
+
 /*
- * Runs a program of the guest; what it writes, of which buf holds the start, is
- * the guest's. False, with the reason in found, if it could not be run.
+ * Runs a program of the guest; what it writes is the guest's. False, with the
+ * reason in found, if it could not be run.
  */
-bool verify_run(struct verify *v, const char *const *argv, uint32_t timeout_ms,
-    char *buf, size_t size, char found[VERIFY_FOUND_SIZE],
-    struct session_end *ret_end);
+bool verify_run(struct verify *v, const struct verify_program *p,
+    char found[VERIFY_FOUND_SIZE], struct session_end *ret_end);
 /* The guest's image has it. */
 bool verify_has(struct verify *v, const char *path);
 

@@ -486,13 +486,15 @@ set_policy(const struct verify *v, const char *policy,
 static bool
 ask_by_tls(struct verify *v, const char *want, char found[VERIFY_FOUND_SIZE])
 {
+	static const char url[] = "https://" VERIFY_HOST "/";
 	static const char *const argv[] = { "curl", "-s", "-m", "20", "-o",
-		"/dev/null", "-D", "-", "https://" VERIFY_HOST "/", NULL };
+		"/dev/null", "-D", "-", url, NULL };
 	struct session_end end;
 	char text[4096];
+	const struct verify_program curl = { argv, 0, text, sizeof(text) };
 	bool is_right;
 
-	if (!verify_run(v, argv, 0, text, sizeof(text), found, &end))
+	if (!verify_run(v, &curl, found, &end))
 		return false;
 	is_right = strcasestr(text, want) != NULL;
 	/* Its first line has the status; it is the guest's to write. */

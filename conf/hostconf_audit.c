@@ -4,7 +4,7 @@
  */
 #include "conf/hostconf_parse.h"
 
-#define AGE_MIN_MS (60u * 60 * 1000)
+#define AGE_MIN_MS UINT64_C(3600000)
 #define KEEP_MAX 100000u
 
 const char *

@@ -211,6 +211,7 @@ check_engine(struct span v)
 static const char *
 check_api_path(struct span v)
 {
+	static const char others[] = { '-', '_', '.', '~', '@', '+', '=', ':' };
 	size_t dots = 0, start = 0;
 
 	for (size_t i = 0; i <= v.len; i++) {
@@ -221,7 +222,7 @@ check_api_path(struct span v)
 			start = i + 1;
 			dots = 0;
 		} else if (!ascii_is_alnum(v.ptr[i]) &&
-		    memchr("-_.~@+=:", v.ptr[i], 8) == NULL) {
+		    memchr(others, v.ptr[i], sizeof(others)) == NULL) {
 			return "a path of letters, digits and -_.~@+=:";
 		} else if (v.ptr[i] == '.') {
 			dots++;
@@ -363,6 +364,16 @@ find_row(const char *key)
 	return NULL;
 }
 
+/* Of one that was taken, which is in the table. */
+static const struct setting_row *
+row_of(const char *key)
+{
+	const struct setting_row *row = find_row(key);
+
+	assert(row != NULL);
+	return row;
+}
+
 bool
 hostconf_is_setting(const char *key)
 {
@@ -418,10 +429,9 @@ add(struct hostconf_parse *p, const struct setting_row *row, struct span v)
 int
 hostconf_take_setting(struct hostconf_parse *p, const struct ini_entry *e)
 {
-	const struct setting_row *row = find_row(e->key);
+	const struct setting_row *row = row_of(e->key);
 	struct span list = span_of(e->value), v = list;
 
-	assert(row != NULL);
 	if (!row->is_list &&
 	    hostconf_find_setting(present(p)->def, e->key) != NULL)
 		return err_at(p->err, p->file, p->key,
@@ -449,7 +459,7 @@ check_cleartext(struct hostconf_parse *p, const struct hostconf_credential *cr)
 	if (open != NULL && strcmp(open->text, "yes") == 0)
 		return 0;
 	for (unsigned int i = 0; i < d->setting_count; i++)
-		if (find_row(d->settings[i].name)->check == check_url &&
+		if (row_of(d->settings[i].name)->check == check_url &&
 		    strncmp(d->settings[i].text, "http://", 7) == 0)
 			return err_at(p->err, p->file, cr->setting_lines[i],
 			    "%s is plain http, which shows the secret to the "
@@ -466,7 +476,7 @@ hostconf_finish_settings(struct hostconf_parse *p)
 	const uint32_t bit = 1u << d->kind;
 
 	for (unsigned int i = 0; i < d->setting_count; i++)
-		if ((find_row(d->settings[i].name)->kinds & bit) == 0)
+		if ((row_of(d->settings[i].name)->kinds & bit) == 0)
 			return err_at(p->err, p->file, cr->setting_lines[i],
 			    "%s is no key of kind %s: see tapward.ini(5)",
 			    d->settings[i].name, kind_names[d->kind]);

@@ -118,24 +118,37 @@ try_preset(const struct learn *l, const struct preset *preset, bool takes,
 	return 0;
 }
 
+/* The preset that is good for most now; NULL for none. 0 or -ENOMEM. */
+static int
+find_best(const struct learn *l, const struct preset **ret)
+{
+	const struct preset *best = NULL;
+	uint64_t most = 0, gain;
+
+	for (const struct preset *p = presets_all; p->name != NULL; p++) {
+		int rc = try_preset(l, p, false, &gain);
+
+		if (rc != 0)
+			return rc;
+		if (gain > most) {
+			most = gain;
+			best = p;
+		}
+	}
+	*ret = best;
+	return 0;
+}
+
 int
 learn_write_presets(struct learn *l, struct wr *w)
 {
 	for (;;) {
-		const struct preset *best = NULL;
-		uint64_t most = 0, gain;
-		int rc = 0;
+		const struct preset *best;
+		uint64_t gain;
+		int rc = find_best(l, &best);
 
-		for (const struct preset *p = presets_all; p->name != NULL;
-		     p++) {
-			rc = try_preset(l, p, false, &gain);
-			if (rc != 0)
-				return rc;
-			if (gain > most) {
-				most = gain;
-				best = p;
-			}
-		}
+		if (rc != 0)
+			return rc;
 		if (best == NULL)
 			return 0;
 		rc = try_preset(l, best, true, &gain);

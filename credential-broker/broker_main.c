@@ -85,7 +85,7 @@ static const struct child_spec spec = {
 
 /* How long issuers may take to be given back what is theirs. */
 #define LEAVE_MS 8000
-#define LEAVE_LOOK_MS 20
+#define LEAVE_LOOK_MS 20L
 
 struct leaving {
 	struct child *child;

@@ -254,7 +254,7 @@ static int
 set_up(struct fetch *t, const struct fetch_request *req, bool is_https)
 {
 	static const struct timeval deadline = { FETCH_TIMEOUT_MS / 1000,
-		FETCH_TIMEOUT_MS % 1000 * 1000 };
+		FETCH_TIMEOUT_MS % 1000 * 1000L };
 	int rc = secret_alloc(&t->answer, FETCH_BODY_MAX_BYTES);
 
 	if (rc != 0)

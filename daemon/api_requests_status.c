@@ -115,7 +115,7 @@ fill_resolvers(const struct supervisor *sv, struct message_api_status *ret)
 	AUTO_FREE struct message_dialler_config *m = malloc(sizeof(*m));
 
 	static_assert(API_RESOLVERS_MAX == DIALLER_RESOLVERS_MAX &&
-		API_RESOLVER_SIZE == RESOLVER_NAME_SIZE,
+		sizeof(ret->resolvers[0]) == RESOLVER_NAME_SIZE,
 	    "a row for each");
 	if (m == NULL)
 		return;

@@ -180,7 +180,7 @@ have_pairs_changed(struct host_watch *h)
 
 			if (d->kind == BROKER_KIND_CERTIFICATE &&
 			    d->settings[k].is_source &&
-			    at < 2 * BROKER_CREDENTIALS_MAX &&
+			    at < sizeof(h->pairs) / sizeof(h->pairs[0]) &&
 			    config_source_path(d->settings[k].text, path,
 				sizeof(path)) == 0)
 				changed |= has_changed(path, &h->pairs[at++]);

@@ -252,8 +252,9 @@ audit_port_set(struct gate *g, int fd)
 		fd_close(&fd);
 		return -ENOMEM;
 	}
-	rc = chan_replace(&p->chan, g->base, fd, rules,
-	    sizeof(rules) / sizeof(rules[0]), on_closed, p);
+	rc = chan_replace(&p->chan,
+	    chan_new(g->base, fd, rules, sizeof(rules) / sizeof(rules[0]),
+		on_closed, p));
 	if (rc != 0)
 		return rc;
 	/* It says so at once if its sink cannot. */

@@ -119,27 +119,25 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 /* True when it was sent. */
 static bool
-ask(struct dial *d, const char *host, uint16_t port, enum scheme scheme,
-    bool is_redirect)
+ask(struct dial *d, const struct dial_to *to)
 {
 	uint8_t buf[MESSAGE_SMALL_BYTES];
 	struct wr w = wr_init(buf, sizeof(buf));
-	struct message_dial m = { .port = port,
-		.scheme = (uint8_t)scheme,
-		.is_redirect = is_redirect };
-	size_t len = strlen(host);
+	struct message_dial m = { .port = to->port,
+		.scheme = (uint8_t)to->scheme,
+		.is_redirect = to->is_redirect };
+	size_t len = strlen(to->host);
 
 	if (d->port->chan == NULL || len >= sizeof(m.host))
 		return false;
-	memcpy(m.host, host, len);
+	memcpy(m.host, to->host, len);
 	message_dial_encode(&w, &m);
 	d->id = chan_next_id(d->port->chan);
 	return chan_send(d->port->chan, MSG_DIAL, d->id, &w, NULL, 0) == 0;
 }
 
 struct dial *
-dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
-    bool is_redirect, dial_done *done, void *arg)
+dial_start(struct gate *g, const struct dial_to *to, dial_done *done, void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));
 
@@ -151,7 +149,7 @@ dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
 	d->done = done;
 	d->arg = arg;
 	d->until_ms = clock_mono_ms() + g->limits.connect_timeout_ms;
-	if (ask(d, host, port, scheme, is_redirect))
+	if (ask(d, to))
 		TAILQ_INSERT_TAIL(&d->port->open, d, link);
 	else
 		fail_later(d, REASON_ORIGIN_UNREACHABLE);
@@ -264,8 +262,9 @@ dial_port_set(struct gate *g, int fd)
 		fd_close(&fd);
 		return -ENOMEM;
 	}
-	rc = chan_replace(&p->chan, g->base, fd, rules,
-	    sizeof(rules) / sizeof(rules[0]), on_closed, p);
+	rc = chan_replace(&p->chan,
+	    chan_new(g->base, fd, rules, sizeof(rules) / sizeof(rules[0]),
+		on_closed, p));
 	if (rc != 0)
 		return rc;
 	fail_all(p);

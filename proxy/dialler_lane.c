@@ -220,7 +220,7 @@ unsigned int
 dialler_lane_sender(const struct dialler_lane *l,
     const struct message_resolver *all, unsigned int count)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
 	unsigned int i = 0;
 

@@ -22,7 +22,7 @@
 #include "conf/budget.h"
 
 /* How late an end may be seen that no byte brings. */
-#define SWEEP_MS 250
+#define SWEEP_MS 250L
 #define NO_SLOT UINT16_MAX
 
 TAILQ_HEAD(meter_line, meter);
@@ -157,12 +157,12 @@ walk_init(const struct gate *g, const uint64_t bits[VERDICT_FILES])
 static struct budget_slot *
 walk_next(struct walk *w, bool *ret_is_lost)
 {
-	for (uint8_t file = 0; file < VERDICT_FILES; file++) {
+	for (unsigned int file = 0; file < VERDICT_FILES; file++) {
 		uint16_t slot;
 
 		if (w->bits[file] == 0)
 			continue;
-		w->bit = (struct meter_bit){ true, file,
+		w->bit = (struct meter_bit){ true, (uint8_t)file,
 			(uint8_t)__builtin_ctzll(w->bits[file]) };
 		w->bits[file] &= w->bits[file] - 1;
 		slot = w->g->meters == NULL

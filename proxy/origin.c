@@ -328,12 +328,14 @@ on_dialed(const struct message_dialed *d, int fd, void *arg)
 int
 origin_connect(struct origin *o, struct exchange *x)
 {
+	const struct dial_to to = { o->key.host, o->key.port, o->key.scheme,
+		o->key.is_redirect };
+
 	assert(o->state == ORIGIN_NEW);
 	o->x = x;
 	o->revocations = pool_revocations(o->gate);
 	o->state = ORIGIN_DIAL;
-	o->dial = dial_start(o->gate, o->key.host, o->key.port, o->key.scheme,
-	    o->key.is_redirect, on_dialed, o);
+	o->dial = dial_start(o->gate, &to, on_dialed, o);
 	if (o->dial == NULL)
 		return -ENOMEM;
 	o->is_connecting = true;

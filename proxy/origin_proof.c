@@ -48,6 +48,7 @@ origin_proof_begin(struct origin *o, void (*goes_on)(struct origin *o))
 {
 	struct injection *in = exchange_injection(o->x);
 	struct origin_proof *p = calloc(1, sizeof(*p));
+	struct tls_certified to;
 	SSL *ssl;
 
 	if (p == NULL)
@@ -57,11 +58,11 @@ origin_proof_begin(struct origin *o, void (*goes_on)(struct origin *o))
 	p->key = client_key_new(ask, p);
 	o->proof = p;
 	injection_set(&o->credential, in);
-	ssl = p->key == NULL
-	    ? NULL
-	    : tls_origin_new_certified(o->gate, o->key.host, o->key.port,
-		  !o->key.is_websocket, &o->tls, o->fd, o->key.credential,
-		  secret_span(&in->lease.value), p->key);
+	to = (struct tls_certified){ o->key.host, o->key.port,
+		!o->key.is_websocket, o->fd, o->key.credential,
+		secret_span(&in->lease.value), p->key };
+	ssl = p->key == NULL ? NULL
+			     : tls_origin_new_certified(o->gate, &to, &o->tls);
 	if (ssl == NULL)
 		origin_proof_end(o);
 	return ssl;

@@ -257,6 +257,8 @@ relay_new(struct conn *c)
 int
 relay_dial(struct conn *c, const struct verdict *v, struct meter_refusal *ret)
 {
+	const struct dial_to to = { conn_host(c), c->port,
+		c->front == CONN_FRONT_TCP ? SCHEME_TCP : SCHEME_HTTPS, false };
 	struct relay *r = relay_new(c);
 
 	if (r == NULL)
@@ -266,9 +268,7 @@ relay_dial(struct conn *c, const struct verdict *v, struct meter_refusal *ret)
 		return -EDQUOT;
 	}
 	r->up.is_closing = c->is_closing;
-	r->dial = dial_start(c->gate, conn_host(c), c->port,
-	    c->front == CONN_FRONT_TCP ? SCHEME_TCP : SCHEME_HTTPS, false,
-	    on_dialed, r);
+	r->dial = dial_start(c->gate, &to, on_dialed, r);
 	if (r->dial == NULL) {
 		meter_end(c->gate, &r->meter);
 		free(r);

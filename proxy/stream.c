@@ -15,7 +15,7 @@
 /*
  * Records that one read of a kept buffer takes: as many as TCP brings at once.
  */
-#define READ_BUFFER_BYTES (3 * (16384 + 256 + 5))
+#define READ_BUFFER_BYTES ((size_t)3 * (16384 + 256 + 5))
 
 static void
 wait_to_write(struct stream *s)

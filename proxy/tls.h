@@ -80,14 +80,22 @@ struct tls_failure tls_guest_failure(const struct tls_guest *keep);
  */
 SSL *tls_origin_new(struct gate *g, const char *host, uint16_t port,
     bool may_h2, struct tls_origin *keep);
+struct tls_certified {
+	const char *host;
+	uint16_t port;
+	bool may_h2;
+	int fd;
+	const char *credential;
+	struct span chain;      /* is shown */
+	struct client_key *key; /* signs (client_key.h) */
+};
 /*
- * The same for a connection over fd that is to show a client certificate: k
- * signs (client_key.h), chain is shown. No session of another connection is
- * resumed, and its own is kept for none. NULL: no memory, or no certificates.
+ * The same for a connection over fd that is to show a client certificate. No
+ * session of another connection is resumed, and its own is kept for none.
+ * NULL: no memory, or no certificates.
  */
-SSL *tls_origin_new_certified(struct gate *g, const char *host, uint16_t port,
-    bool may_h2, struct tls_origin *keep, int fd, const char *credential,
-    struct span chain, struct client_key *k);
+SSL *tls_origin_new_certified(struct gate *g, const struct tls_certified *to,
+    struct tls_origin *keep);
 /* Ends such connections: of this credential, or, if it is NULL, of any. */
 void tls_origins_cut(struct gate *g, const char *credential);
 /* What the two sides agreed on, after the handshake. */

@@ -277,23 +277,23 @@ make_certified(struct tls_state *t)
 }
 
 SSL *
-tls_origin_new_certified(struct gate *g, const char *host, uint16_t port,
-    bool may_h2, struct tls_origin *keep, int fd, const char *credential,
-    struct span chain, struct client_key *k)
+tls_origin_new_certified(struct gate *g, const struct tls_certified *to,
+    struct tls_origin *keep)
 {
 	struct tls_state *t = g->tls;
 	SSL *ssl = NULL;
 
-	*keep = keep_for(g, host, port);
+	*keep = keep_for(g, to->host, to->port);
 	if (make_certified(t))
-		ssl = prepare(SSL_new(t->certified), g, may_h2, keep);
-	if (ssl == NULL || client_key_use(t->keys, ssl, chain, k) != 0) {
+		ssl = prepare(SSL_new(t->certified), g, to->may_h2, keep);
+	if (ssl == NULL ||
+	    client_key_use(t->keys, ssl, to->chain, to->key) != 0) {
 		SSL_free(ssl);
 		return NULL;
 	}
-	keep->fd = fd + 1;
+	keep->fd = to->fd + 1;
 	(void)snprintf(keep->credential, sizeof(keep->credential), "%s",
-	    credential);
+	    to->credential);
 	LIST_INSERT_HEAD(&t->shown, keep, shown);
 	return ssl;
 }

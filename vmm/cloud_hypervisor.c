@@ -88,8 +88,9 @@ configure(const struct message_vm_spec *spec, struct err *err)
 static int
 start(const struct message_vm_spec *spec, struct monitor *ret, struct err *err)
 {
+	static const char where[] = "path=" API_SOCKET;
 	const char *const argv[] = { driver_program(programs), "--api-socket",
-		"path=" API_SOCKET, "--seccomp", "true", NULL };
+		where, "--seccomp", "true", NULL };
 	int rc =
 	    monitor_api_start(argv, "cloud-hypervisor", API_SOCKET, ret, err);
 

@@ -193,7 +193,8 @@ complain(const struct monitor_call *c, char *answer, struct err *err)
 		fault = body == NULL ? answer : body + 4;
 	for (; len < sizeof(text) - 1 && fault[len] != '\0'; len++)
 		text[len] =
-		    fault[len] >= 0x20 && fault[len] <= 0x7e ? fault[len] : ' ';
+		    (char)(fault[len] >= 0x20 && fault[len] <= 0x7e ? fault[len]
+								    : ' ');
 	text[len] = '\0';
 	json_decref(json);
 	(void)err_at(err, NULL, 0, "the monitor refuses %s %s: %s", c->method,

@@ -50,7 +50,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	few_len = read_in(fd, 61, few, &few_end);
 	many_len = read_in(fd, TEXT_MAX, many, &many_end);
 	(void)close(fd);
-	/* A fault behind what there is room for is seen by one of them alone. */
+	/* A fault behind what there is room for is seen by one of them alone.
+	 */
 	if (few_len == TEXT_MAX || many_len == TEXT_MAX)
 		return 0;
 	/* What came before a fault is not promised, only that it is told. */

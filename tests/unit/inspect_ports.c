@@ -157,17 +157,15 @@ on_dial(evutil_socket_t fd, short what, void *arg)
 }
 
 struct dial *
-dial_start(struct gate *g, const char *host, uint16_t port, enum scheme scheme,
-    bool is_redirect, dial_done *done, void *arg)
+dial_start(struct gate *g, const struct dial_to *to, dial_done *done, void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));
 
-	(void)port;
 	assert_non_null(d);
 	fix_current()->dial_count++;
-	fix_current()->is_redirect_dialled = is_redirect;
-	(void)snprintf(d->host, sizeof(d->host), "%s", host);
-	d->scheme = scheme;
+	fix_current()->is_redirect_dialled = to->is_redirect;
+	(void)snprintf(d->host, sizeof(d->host), "%s", to->host);
+	d->scheme = to->scheme;
 	d->done = done;
 	d->arg = arg;
 	d->event = event_new(g->base, -1, 0, on_dial, d);

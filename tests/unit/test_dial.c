@@ -51,9 +51,11 @@ has_outcome(struct fixture *f, void *arg)
 static struct dial *
 dial(struct fixture *f, struct outcome *o)
 {
+	static const struct dial_to to = { "a.example.org", 443, SCHEME_HTTPS,
+		false };
+
 	*o = (struct outcome){ .fd = -1 };
-	return dial_start(&f->gate, "a.example.org", 443, SCHEME_HTTPS, false,
-	    on_dialed, o);
+	return dial_start(&f->gate, &to, on_dialed, o);
 }
 
 static void
