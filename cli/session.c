@@ -19,7 +19,7 @@
 #include "base/names.h"
 #include "cli/call.h"
 
-#define IN_SIZE (2 * FRAME_BYTES_MAX)
+#define IN_SIZE ((size_t)2 * FRAME_BYTES_MAX)
 /* One fill: no longer than a pipe holds. */
 #define FILL_BYTES 65536
 

@@ -7,7 +7,7 @@
 #include "cli/session.h"
 #include "vmm/frame_stream.h"
 
-#define SESSION_OUT_MAX (2 * FRAME_BYTES_MAX)
+#define SESSION_OUT_MAX ((size_t)2 * FRAME_BYTES_MAX)
 
 struct session {
 	int fd;

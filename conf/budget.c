@@ -127,8 +127,8 @@ budget_parse_until(struct span v, uint64_t *ret_s)
 		return form;
 	if (year < 1970 || month == 0 || day == 0 || day > days_of(year, month))
 		return "there is no such day";
-	*ret_s = days_since_1970(year, month, day) * 86400 + hour * 3600 +
-	    minute * 60 + second;
+	*ret_s = days_since_1970(year, month, day) * 86400 +
+	    UINT64_C(60) * (hour * 60 + minute) + second;
 	return NULL;
 }
 
