@@ -7,6 +7,8 @@
 #include <event2/event.h>
 #include <openssl/ssl.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/child.h"
 #include "base/fd.h"
@@ -237,6 +239,21 @@ on_supervisor_gone(struct child *c, void *arg)
 	holds_unheard(&r->gate);
 	if (!r->is_started)
 		child_stop(c);
+}
+
+/*
+ * The C library's, for OpenSSL, which asks before it gives random bytes, so as
+ * to notice a fork: six system calls of a handshake. A gate is not forked: it
+ * begins with exec, and clone is none of the calls that it may make.
+ */
+__attribute__((visibility("default"))) pid_t
+getpid(void)
+{
+	static pid_t own;
+
+	if (own == 0)
+		own = (pid_t)syscall(SYS_getpid);
+	return own;
 }
 
 /* Beside what every program of ours may do (base/confine.c). */

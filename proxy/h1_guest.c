@@ -418,11 +418,12 @@ step_close(struct h1_guest *h)
 		h1_guest_enter(h, H1_DEAD);
 		return true;
 	}
-	stream_shutdown(h->spec.stream);
 	if (h->is_ended || (h->is_whole && h->in.len == 0 && !h->is_readable)) {
+		stream_say_end(h->spec.stream);
 		h1_guest_enter(h, H1_DEAD);
 		return true;
 	}
+	stream_shutdown(h->spec.stream);
 	h1_guest_enter(h, H1_LINGER);
 	h1_guest_set_deadline(h, LINGER_MS);
 	return true;

@@ -337,7 +337,7 @@ h2_guest_run(struct h2_guest *h)
 	(void)event_del(&h->timer);
 	(void)event_del(&h->linger);
 	if (!h->is_dead)
-		stream_shutdown(h->spec.stream);
+		stream_say_end(h->spec.stream);
 	h->spec.on_done(h->spec.arg);
 }
 

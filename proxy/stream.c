@@ -351,7 +351,7 @@ stream_write(struct stream *s, struct span data, size_t *ret_len)
 }
 
 void
-stream_shutdown(struct stream *s)
+stream_say_end(struct stream *s)
 {
 	if (s->is_shut)
 		return;
@@ -364,6 +364,14 @@ stream_shutdown(struct stream *s)
 		(void)note_sent(s, stream_bio_end(s));
 		forget_errors();
 	}
+}
+
+void
+stream_shutdown(struct stream *s)
+{
+	if (s->is_shut)
+		return;
+	stream_say_end(s);
 	/* ENOTCONN: the peer reset it. */
 	(void)shutdown(s->fd, SHUT_WR);
 }

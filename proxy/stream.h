@@ -94,6 +94,8 @@ bool stream_has_unsent(const struct stream *s);
  * Closes our direction: close_notify, then FIN. The peer may still send.
  */
 void stream_shutdown(struct stream *s);
+/* Of one whose descriptor is closed next, which sends the FIN: close_notify. */
+void stream_say_end(struct stream *s);
 
 /*
  * Reading off: no stream_ready for bytes that come in (back-pressure, or

@@ -66,9 +66,18 @@ static int
 bio_read(BIO *b, char *data, size_t size, size_t *ret_len)
 {
 	struct stream *s = BIO_get_data(b);
-	ssize_t n = read(s->fd, data, size);
+	ssize_t n;
 
 	BIO_clear_retry_flags(b);
+	/*
+	 * What a handshake has to say is what the peer waits for: there is
+	 * nothing to read. If there is, its event comes once this has gone.
+	 */
+	if (SSL_in_init(s->ssl) && gathered.len > 0) {
+		BIO_set_retry_read(b);
+		return -1;
+	}
+	n = read(s->fd, data, size);
 	if (n > 0) {
 		*ret_len = (size_t)n;
 		return 1;
