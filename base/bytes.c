@@ -265,12 +265,6 @@ wr_span16(struct wr *w, struct span s)
 }
 
 void
-wr_text(struct wr *w, const char *s)
-{
-	wr_bytes(w, s, strlen(s));
-}
-
-void
 wr_decimal(struct wr *w, uint64_t v)
 {
 	uint8_t digits[20];
@@ -323,6 +317,16 @@ wr_patch_u16(struct wr *w, size_t at, uint16_t v)
 	assert(at <= w->len && w->len - at >= 2);
 	w->buf[at] = (uint8_t)(v >> 8);
 	w->buf[at + 1] = (uint8_t)(v & 0xff);
+}
+
+void
+text_copy(char *buf, size_t size, const char *s)
+{
+	size_t len = strnlen(s, size - 1);
+
+	assert(size > 0);
+	memcpy(buf, s, len);
+	buf[len] = '\0';
 }
 
 size_t

@@ -84,7 +84,11 @@ void wr_bytes(struct wr *w, const void *ptr, size_t len);
 void wr_str16(struct wr *w, const char *s);
 void wr_span16(struct wr *w, struct span s);
 /* Text without its NUL. wr_fmt() wants room for one, though it is not kept. */
-void wr_text(struct wr *w, const char *s);
+static inline void
+wr_text(struct wr *w, const char *s)
+{
+	wr_bytes(w, s, strlen(s));
+}
 void wr_decimal(struct wr *w, uint64_t v);
 /* A decimal number of just so many digits; v fits, or it is our bug. */
 void wr_digits(struct wr *w, unsigned int v, size_t digits);
@@ -92,6 +96,9 @@ __attribute__((format(printf, 2, 3))) void wr_fmt(struct wr *w, const char *fmt,
     ...);
 /* Overwrites two bytes written before, at offset at: for a length. */
 void wr_patch_u16(struct wr *w, size_t at, uint16_t v);
+
+/* s into buf of size bytes, a NUL behind it; what does not fit is cut. */
+void text_copy(char *buf, size_t size, const char *s);
 
 /* How many bytes at its front are printable ASCII. */
 size_t span_printable(struct span s);

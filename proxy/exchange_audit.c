@@ -12,6 +12,16 @@
 #define SAID_SIZE 256
 #define DETAIL_SIZE (SAID_SIZE + EXCHANGE_LEAK_SIZE + 2)
 
+/* Two clauses, of which either may be empty. */
+static void
+join(char *buf, size_t size, const char *first, const char *second)
+{
+	if (first[0] == '\0' || second[0] == '\0')
+		text_copy(buf, size, first[0] == '\0' ? second : first);
+	else
+		(void)snprintf(buf, size, "%s; %s", first, second);
+}
+
 /*
  * A credential that came back was masked, and the answer went on: that is the
  * reason of a record that else has none, and in it beside any other.
@@ -24,14 +34,13 @@ note_masked(const struct exchange *x, struct audit_record *r,
 
 	if (x->sieve.found.form == SCAN_NONE ||
 	    r->reason == REASON_CREDENTIAL_LEAK) {
-		(void)snprintf(buf, DETAIL_SIZE, "%s", detail);
+		text_copy(buf, DETAIL_SIZE, detail);
 		return;
 	}
 	if (r->reason == REASON_NONE)
 		r->reason = REASON_CREDENTIAL_LEAK;
 	exchange_leak_text(x, "masked in its body", masked);
-	(void)snprintf(buf, DETAIL_SIZE, "%s%s%s", masked,
-	    detail[0] == '\0' ? "" : "; ", detail);
+	join(buf, DETAIL_SIZE, masked, detail);
 }
 
 static enum audit_scheme
@@ -49,8 +58,7 @@ exchange_audit(struct exchange *x, enum reason reason, bool by_ceiling,
 	struct audit_record r = audit_record_init(AUDIT_REQUEST);
 	char text[DETAIL_SIZE], said[SAID_SIZE];
 
-	(void)snprintf(said, sizeof(said), "%s%s%s", x->asked,
-	    x->asked[0] == '\0' || detail[0] == '\0' ? "" : "; ", detail);
+	join(said, sizeof(said), x->asked, detail);
 	r.verdict = reason == REASON_NONE ? ACTION_ALLOW : ACTION_DENY;
 	r.reason = reason;
 	note_masked(x, &r, said, text);

@@ -5,7 +5,6 @@
 #include "proxy/exchange_private.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "proxy/audit.h"
@@ -229,18 +228,15 @@ exchange_keep_verdict(struct exchange *x, const struct verdict *v)
 	k->action = v->action;
 	k->by_ceiling = v->by_ceiling;
 	k->line = v->line;
-	(void)snprintf(k->rule, sizeof(k->rule), "%s", v->rule);
-	(void)snprintf(k->file, sizeof(k->file), "%s", v->file);
-	(void)snprintf(k->credential, sizeof(k->credential), "%s",
-	    v->credential);
+	text_copy(k->rule, sizeof(k->rule), v->rule);
+	text_copy(k->file, sizeof(k->file), v->file);
+	text_copy(k->credential, sizeof(k->credential), v->credential);
 	k->learned = v->learned.reason;
 	if (k->learned == REASON_NONE)
 		return;
 	k->learned_line = v->learned.line;
-	(void)snprintf(k->learned_rule, sizeof(k->learned_rule), "%s",
-	    v->learned.rule);
-	(void)snprintf(k->learned_file, sizeof(k->learned_file), "%s",
-	    v->learned.file);
+	text_copy(k->learned_rule, sizeof(k->learned_rule), v->learned.rule);
+	text_copy(k->learned_file, sizeof(k->learned_file), v->learned.file);
 }
 
 /*

@@ -172,19 +172,19 @@ http_name_is_bent(struct span name)
 }
 
 static const struct {
-	const char *name;
+	struct span name;
 	enum http_method method;
 } methods[] = {
-	{ "GET", HTTP_METHOD_GET },
-	{ "HEAD", HTTP_METHOD_HEAD },
-	{ "POST", HTTP_METHOD_OTHER },
-	{ "PUT", HTTP_METHOD_PUT },
-	{ "PATCH", HTTP_METHOD_OTHER },
-	{ "DELETE", HTTP_METHOD_DELETE },
-	{ "OPTIONS", HTTP_METHOD_OPTIONS },
-	{ "TRACE", HTTP_METHOD_TRACE },
-	{ "TRACK", HTTP_METHOD_TRACE }, /* as IIS calls it */
-	{ "CONNECT", HTTP_METHOD_CONNECT },
+	{ SPAN("GET"), HTTP_METHOD_GET },
+	{ SPAN("HEAD"), HTTP_METHOD_HEAD },
+	{ SPAN("POST"), HTTP_METHOD_OTHER },
+	{ SPAN("PUT"), HTTP_METHOD_PUT },
+	{ SPAN("PATCH"), HTTP_METHOD_OTHER },
+	{ SPAN("DELETE"), HTTP_METHOD_DELETE },
+	{ SPAN("OPTIONS"), HTTP_METHOD_OPTIONS },
+	{ SPAN("TRACE"), HTTP_METHOD_TRACE },
+	{ SPAN("TRACK"), HTTP_METHOD_TRACE }, /* as IIS calls it */
+	{ SPAN("CONNECT"), HTTP_METHOD_CONNECT },
 };
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -192,7 +192,7 @@ enum http_method
 http_method_find(struct span method)
 {
 	for (size_t i = 0; i < METHODS; i++)
-		if (span_is(method, methods[i].name))
+		if (span_eq(method, methods[i].name))
 			return methods[i].method;
 	return HTTP_METHOD_OTHER;
 }
@@ -201,8 +201,8 @@ bool
 http_method_is_misspelt(struct span method)
 {
 	for (size_t i = 0; i < METHODS; i++)
-		if (span_is_case(method, methods[i].name))
-			return !span_is(method, methods[i].name);
+		if (span_eq_case(method, methods[i].name))
+			return !span_eq(method, methods[i].name);
 	return false;
 }
 
@@ -225,13 +225,12 @@ http_method_is_idempotent(enum http_method m)
 }
 
 const struct http_field *
-http_field_find(const struct http_fields *f, const char *name, size_t i)
+http_field_named(const struct http_fields *f, struct span name, size_t i)
 {
-	struct span want = span_of(name);
 	size_t found = 0;
 
 	for (size_t k = 0; k < f->count; k++)
-		if (span_eq_case(f->at[k].name, want) && found++ == i)
+		if (span_eq_case(f->at[k].name, name) && found++ == i)
 			return &f->at[k];
 	return NULL;
 }
@@ -258,11 +257,11 @@ list_has(struct span list, struct span option)
 }
 
 static bool
-any_list_has(const struct http_fields *f, const char *name, struct span option)
+any_list_has(const struct http_fields *f, struct span name, struct span option)
 {
 	const struct http_field *field;
 
-	for (size_t i = 0; (field = http_field_find(f, name, i)) != NULL; i++)
+	for (size_t i = 0; (field = http_field_named(f, name, i)) != NULL; i++)
 		if (list_has(field->value, option))
 			return true;
 	return false;
@@ -271,13 +270,13 @@ any_list_has(const struct http_fields *f, const char *name, struct span option)
 bool
 http_has_connection_option(const struct http_fields *f, struct span option)
 {
-	return any_list_has(f, "Connection", option);
+	return any_list_has(f, span_of("Connection"), option);
 }
 
 bool
 http_takes_trailers(const struct http_fields *f)
 {
-	return any_list_has(f, "TE", span_of("trailers"));
+	return any_list_has(f, span_of("TE"), span_of("trailers"));
 }
 
 void

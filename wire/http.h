@@ -223,8 +223,13 @@ bool http_method_is_misspelt(struct span method);
 /* Is twice the same as once (RFC 9110 9.2.2)? */
 bool http_method_is_idempotent(enum http_method m);
 /* The i-th (from 0) field of this name, without case; NULL past the last. */
-const struct http_field *http_field_find(const struct http_fields *f,
-    const char *name, size_t i);
+const struct http_field *http_field_named(const struct http_fields *f,
+    struct span name, size_t i);
+static inline const struct http_field *
+http_field_find(const struct http_fields *f, const char *name, size_t i)
+{
+	return http_field_named(f, span_of(name), i);
+}
 /* Equal without case and with '_' for '-': as a CGI origin reads names. */
 bool http_bytes_alias(const uint8_t *name, const uint8_t *of, size_t len);
 static inline bool

@@ -1,7 +1,5 @@
 #include "wire/http_write.h"
 
-#include <inttypes.h>
-
 #include "wire/token.h"
 
 /* Writes part if it is what its place wants. */
@@ -32,7 +30,9 @@ http_write_status_line(struct wr *w, unsigned int status, struct span reason)
 {
 	if (status < 100 || status > 599)
 		w->failed = true;
-	wr_fmt(w, "HTTP/1.1 %u ", status);
+	wr_text(w, "HTTP/1.1 ");
+	wr_decimal(w, status);
+	wr_u8(w, ' ');
 	put(w, reason, token_is_text(reason));
 	wr_text(w, "\r\n");
 }
@@ -55,7 +55,9 @@ http_write_text(struct wr *w, const char *name, const char *value)
 void
 http_write_length(struct wr *w, uint64_t length)
 {
-	wr_fmt(w, "Content-Length: %" PRIu64 "\r\n", length);
+	wr_text(w, "Content-Length: ");
+	wr_decimal(w, length);
+	wr_text(w, "\r\n");
 }
 
 void
@@ -64,8 +66,10 @@ http_write_host(struct wr *w, const char *host, uint16_t port,
 {
 	wr_text(w, "Host: ");
 	put(w, span_of(host), token_is_visible(span_of(host)));
-	if (port != default_port)
-		wr_fmt(w, ":%u", (unsigned int)port);
+	if (port != default_port) {
+		wr_u8(w, ':');
+		wr_decimal(w, port);
+	}
 	wr_text(w, "\r\n");
 }
 
