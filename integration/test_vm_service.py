@@ -54,4 +54,5 @@ service.register(guest, service.installs, service.serves_members, service.equips
 
 @claim("the guest is gone")
 def _():
-    _state.pop("guest").close()
+    guest().close()
+    _state.clear()
