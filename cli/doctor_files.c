@@ -208,7 +208,7 @@ doctor_roots(struct doctor *d)
 		return;
 	fd = open(d->host->ca_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	rc = fd == -1 ? -errno : fd_read_all(fd, ROOTS_MAX_BYTES, &text, &len);
-	if (rc != 0) {
+	if (rc != 0 || text == NULL) {
 		doctor_say(d, DOCTOR_FAIL, mend, "%s: %s", d->host->ca_file,
 		    strerror(-rc));
 		return;

@@ -201,7 +201,8 @@ git_repo_commit(const struct git_repo *r, char ret[VM_COMMIT_SIZE])
 	for (int i = 0; i < REFS_DEPTH; i++) {
 		AUTO_FREE char *text = NULL;
 
-		if (read_text(folder, name, SMALL_MAX - 1, &text) != 0) {
+		if (read_text(folder, name, SMALL_MAX - 1, &text) != 0 ||
+		    text == NULL) {
 			find_packed(r, name, ret);
 			return;
 		}

@@ -152,7 +152,7 @@ copy_index(const struct git_repo *r, const struct git_scratch *s,
 	dir = rc == 0 ? opendir(r->dir) : NULL;
 	if (rc == 0 && dir == NULL)
 		rc = -errno;
-	while (rc == 0 && (d = readdir(dir)) != NULL) {
+	while (rc == 0 && dir != NULL && (d = readdir(dir)) != NULL) {
 		char to[NAME_MAX + 8];
 
 		if (strncmp(d->d_name, "sharedindex.", 12) != 0)
@@ -181,6 +181,7 @@ static int list_repo(struct listing *l, struct err *err);
 
 /* What is checked out of a submodule, which is a repository of its own. */
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): to DEPTH_MAX, as repositories are */
 list_module(struct listing *l, const char *name, struct err *err)
 {
 	AUTO_FREE struct git_repo *repo = malloc(sizeof(*repo));
@@ -213,6 +214,7 @@ list_module(struct listing *l, const char *name, struct err *err)
 }
 
 static int
+/* NOLINTNEXTLINE(misc-no-recursion): see list_module() */
 list_repo(struct listing *l, struct err *err)
 {
 	static const char *const tracked[] = { "ls-files", "-z", "--stage",

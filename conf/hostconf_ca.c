@@ -114,14 +114,28 @@ fit_of(const char *pattern, const char *host)
 {
 	const bool is_deep = strncmp(pattern, "**.", 3) == 0;
 	const bool is_star = !is_deep && strncmp(pattern, "*.", 2) == 0;
-	const char *name = pattern + (is_deep ? 3 : is_star ? 2 : 0);
-	const size_t depth = host_depth_under(host, name);
+	const char *suffix = pattern + (is_deep ? 3 : is_star ? 2 : 0);
+	const size_t depth = host_depth_under(host, suffix);
 
 	if (is_deep)
-		return depth > 0 ? strlen(name) : 0;
+		return depth > 0 ? strlen(suffix) : 0;
 	if (is_star)
 		return depth == 1 ? HOST_SIZE : 0;
-	return strcmp(host, name) == 0 ? HOST_SIZE + 1 : 0;
+	return strcmp(host, suffix) == 0 ? HOST_SIZE + 1 : 0;
+}
+
+static size_t
+best_fit(const struct hostconf_ca *a, const char *host)
+{
+	size_t best = 0;
+
+	for (unsigned int i = 0; i < a->set.host_count; i++) {
+		const size_t fit = fit_of(a->set.hosts[i], host);
+
+		if (fit > best)
+			best = fit;
+	}
+	return best;
 }
 
 const struct hostconf_ca *
@@ -131,15 +145,11 @@ hostconf_ca_for(const struct hostconf *c, const char *host)
 	size_t best = 0;
 
 	for (size_t i = 0; i < c->ca_count; i++) {
-		const struct hostconf_ca *a = &c->cas[i];
+		const size_t fit = best_fit(&c->cas[i], host);
 
-		for (unsigned int k = 0; k < a->set.host_count; k++) {
-			const size_t fit = fit_of(a->set.hosts[k], host);
-
-			if (fit > best) {
-				best = fit;
-				found = a;
-			}
+		if (fit > best) {
+			best = fit;
+			found = &c->cas[i];
 		}
 	}
 	return found;

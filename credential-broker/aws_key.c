@@ -20,9 +20,11 @@
 static bool
 is_word(struct span s)
 {
+	static const char others[] = "+/=-_.~";
+
 	for (size_t i = 0; i < s.len; i++)
 		if (!ascii_is_alnum(s.ptr[i]) &&
-		    memchr("+/=-_.~", s.ptr[i], 7) == NULL)
+		    (s.ptr[i] == '\0' || strchr(others, s.ptr[i]) == NULL))
 			return false;
 	return true;
 }
@@ -175,8 +177,8 @@ aws_key_derive(const struct aws_key *k, const char *region, const char *service,
 	struct sigv4_scope scope;
 	uint8_t key[DIGEST_BYTES];
 	char hex[DIGEST_HEX_SIZE];
-	size_t room = k->id.len + SIGV4_DATE_SIZE + 2 * SIGV4_WORD_SIZE +
-	    DIGEST_HEX_SIZE + k->token.len + 8;
+	size_t room = k->id.len + SIGV4_DATE_SIZE +
+	    (size_t)2 * SIGV4_WORD_SIZE + DIGEST_HEX_SIZE + k->token.len + 8;
 	AUTO_SECRET struct secret text = SECRET_NONE;
 	struct wr w;
 	int rc;

@@ -206,30 +206,38 @@ put_app(const struct credential *c, struct form *f)
 	jwt_sign(g->key, &spec, f);
 }
 
+struct question {
+	const char *method, *path;
+	struct form *authorization;
+	const struct form *body; /* NULL: none */
+	fetch_done *done;
+	void *arg;
+};
+
 /* NULL and why not, or the flight. */
 static struct fetch *
-ask(struct broker *b, const struct github_app *g, const char *method,
-    const char *path, struct form *authorization, const struct form *body,
-    fetch_done *done, void *arg, enum mint_fault *ret_fault)
+ask(struct broker *b, const struct github_app *g, const struct question *q,
+    enum mint_fault *ret_fault)
 {
+	const struct form *body = q->body;
 	char url[URL_SIZE];
-	const int n = snprintf(url, sizeof(url), "%s%s", g->api_url, path);
-	const struct fetch_request req = { .method = method,
+	const int n = snprintf(url, sizeof(url), "%s%s", g->api_url, q->path);
+	const struct fetch_request req = { .method = q->method,
 		.url = url,
 		.may_be_clear = g->may_be_clear,
 		.headers = { "Accept: application/vnd.github+json",
 		    "X-GitHub-Api-Version: 2022-11-28",
-		    form_text_of(authorization) },
+		    form_text_of(q->authorization) },
 		.body = body == NULL ? (struct span){ NULL, 0 }
 				     : form_span_of(body),
 		.body_type = body == NULL ? NULL : "application/json",
 		.want_type = "application/json" };
 
 	*ret_fault = MINT_LOCAL;
-	if (n < 0 || n >= (int)sizeof(url) || !form_ok(authorization) ||
+	if (n < 0 || n >= (int)sizeof(url) || !form_ok(q->authorization) ||
 	    (body != NULL && !form_ok(body)))
 		return NULL;
-	return fetch_start(b->fetcher, &req, done, arg, ret_fault);
+	return fetch_start(b->fetcher, &req, q->done, q->arg, ret_fault);
 }
 
 static void
@@ -383,7 +391,9 @@ ask_token(struct mint *m)
 	put_limits(m->credential, &body);
 	(void)snprintf(path, sizeof(path),
 	    "/app/installations/%" PRIu64 "/access_tokens", g->installation);
-	t = ask(m->broker, g, "POST", path, &authorization, &body, on_token, m,
+	t = ask(m->broker, g,
+	    &(struct question){ "POST", path, &authorization, &body, on_token,
+		m },
 	    &fault);
 	kind_fetch_begun(m, t, fault);
 }
@@ -425,8 +435,10 @@ ask_installation(struct mint *m)
 	put_app(m->credential, &authorization);
 	(void)snprintf(path, sizeof(path), "/repos/%s/installation",
 	    credential_setting(m->credential, "repository"));
-	t = ask(m->broker, g, "GET", path, &authorization, NULL,
-	    on_installation, m, &fault);
+	t = ask(m->broker, g,
+	    &(struct question){ "GET", path, &authorization, NULL,
+		on_installation, m },
+	    &fault);
 	kind_fetch_begun(m, t, fault);
 }
 
@@ -460,8 +472,10 @@ github_app_revoke(struct revoke *r)
 
 	form_text(&authorization, "Authorization: Bearer ");
 	form_span(&authorization, r->what);
-	t = ask(r->broker, g, "DELETE", "/installation/token", &authorization,
-	    NULL, on_revoked, r, &fault);
+	t = ask(r->broker, g,
+	    &(struct question){ "DELETE", "/installation/token", &authorization,
+		NULL, on_revoked, r },
+	    &fault);
 	kind_fetch_revoke_begun(r, t, fault);
 }
 

@@ -308,25 +308,31 @@ on_token(const struct fetch_answer *a, void *arg)
 	kind_fetch_end(m, fault, &minted, a->retry_after_s);
 }
 
+struct question {
+	const char *url;
+	struct form *body, *header;
+	fetch_done *done;
+	void *arg;
+};
+
 /* NULL and a fault, or the flight. */
 static struct fetch *
-post(const struct oauth2 *o, struct broker *b, const char *url,
-    struct form *body, struct form *header, fetch_done *done, void *arg,
+post(const struct oauth2 *o, struct broker *b, const struct question *q,
     enum mint_fault *ret_fault)
 {
 	const struct fetch_request req = { .method = "POST",
-		.url = url,
+		.url = q->url,
 		.may_be_clear = o->may_be_clear,
 		.headers = { "Accept: application/json",
-		    header->len == 0 ? NULL : form_text_of(header) },
-		.body = form_span_of(body),
+		    q->header->len == 0 ? NULL : form_text_of(q->header) },
+		.body = form_span_of(q->body),
 		.body_type = "application/x-www-form-urlencoded",
-		.want_type = done == on_token ? "application/json" : NULL };
+		.want_type = q->done == on_token ? "application/json" : NULL };
 
 	*ret_fault = MINT_LOCAL;
-	if (!form_ok(body) || !form_ok(header))
+	if (!form_ok(q->body) || !form_ok(q->header))
 		return NULL;
-	return fetch_start(b->fetcher, &req, done, arg, ret_fault);
+	return fetch_start(b->fetcher, &req, q->done, q->arg, ret_fault);
 }
 
 static void
@@ -338,7 +344,8 @@ oauth2_begin(struct mint *m)
 	struct fetch *t;
 
 	write_body(m, o, &body, &header);
-	t = post(o, m->broker, o->token_url, &body, &header, on_token, m,
+	t = post(o, m->broker,
+	    &(struct question){ o->token_url, &body, &header, on_token, m },
 	    &fault);
 	kind_fetch_begun(m, t, fault);
 }
@@ -362,7 +369,8 @@ oauth2_revoke(struct revoke *r)
 	form_add_span(&body, "token", r->what);
 	form_add(&body, "token_type_hint", "access_token");
 	oauth2_prove(&o->client, &body, &header);
-	t = post(o, r->broker, o->revoke_url, &body, &header, on_revoked, r,
+	t = post(o, r->broker,
+	    &(struct question){ o->revoke_url, &body, &header, on_revoked, r },
 	    &fault);
 	kind_fetch_revoke_begun(r, t, fault);
 }

@@ -126,17 +126,24 @@ unpack(struct flight *f, const struct minted *before)
 
 /* --- questions ------------------------------------------------------------ */
 
-/* NULL and why not, or the flight. token: empty if it goes without. */
+struct question {
+	const char *method, *path;
+	struct span token; /* empty if it goes without */
+	struct form *body;
+	fetch_done *done;
+	void *arg;
+};
+
+/* NULL and why not, or the flight. */
 static struct fetch *
-ask(const struct credential *c, const char *method, const char *path,
-    struct span token, struct form *body, fetch_done *done, void *arg,
+ask(const struct credential *c, const struct question *q,
     enum mint_fault *ret_fault)
 {
 	const struct vault *v = c->state;
 	const char *namespace = credential_setting(c, "namespace");
 	AUTO_FORM struct form url = form_new(), secret = form_new(),
 			      place = form_new();
-	struct fetch_request req = { .method = method,
+	struct fetch_request req = { .method = q->method,
 		.may_be_clear = v->may_be_clear,
 		.headers = { "Accept: application/json",
 		    "X-Vault-Request: true" },
@@ -146,25 +153,26 @@ ask(const struct credential *c, const char *method, const char *path,
 	form_text(&url, credential_setting(c, "vault-url"));
 	while (url.len > 0 && url.buf.ptr[url.len - 1] == '/')
 		url.len--;
-	form_text(&url, path);
+	form_text(&url, q->path);
 	form_text(&secret, "X-Vault-Token: ");
-	form_span(&secret, token);
-	if (token.len > 0)
+	form_span(&secret, q->token);
+	if (q->token.len > 0)
 		req.headers[n++] = form_text_of(&secret);
 	form_text(&place, "X-Vault-Namespace: ");
 	form_text(&place, namespace == NULL ? "" : namespace);
 	if (namespace != NULL)
 		req.headers[n++] = form_text_of(&place);
-	if (body->len > 0) {
-		req.body = form_span_of(body);
+	if (q->body->len > 0) {
+		req.body = form_span_of(q->body);
 		req.body_type = "application/json";
 	}
 	req.url = form_text_of(&url);
 	*ret_fault = MINT_LOCAL;
 	if (!form_ok(&url) || !form_ok(&secret) || !form_ok(&place) ||
-	    !form_ok(body))
+	    !form_ok(q->body))
 		return NULL;
-	return fetch_start(c->broker->fetcher, &req, done, arg, ret_fault);
+	return fetch_start(c->broker->fetcher, &req, q->done, q->arg,
+	    ret_fault);
 }
 
 static const struct vault *
@@ -460,8 +468,10 @@ go(struct flight *f, enum step step)
 
 	f->step = step;
 	row->put(f, path, &body);
-	f->fetch = ask(f->mint->credential, row->method, path, row->token(f),
-	    &body, on_answer, f, &fault);
+	f->fetch = ask(f->mint->credential,
+	    &(struct question){ row->method, path, row->token(f), &body,
+		on_answer, f },
+	    &fault);
 	if (f->fetch == NULL)
 		finish(f, fault, 0);
 }
@@ -521,7 +531,9 @@ ask_of_root(struct revoke *r, const char *method, const char *path,
 	enum mint_fault fault;
 	struct fetch *t;
 
-	t = ask(r->credential, method, path, root_in(r->what), &body, done, r,
+	t = ask(r->credential,
+	    &(struct question){ method, path, root_in(r->what), &body, done,
+		r },
 	    &fault);
 	kind_fetch_revoke_begun(r, t, fault);
 }

@@ -209,6 +209,7 @@ note_failure(struct token *t, enum mint_fault fault, uint32_t retry_after_s)
 
 /* Everybody asks again, and finds a value or a failure that is kept. */
 static void
+/* NOLINTNEXTLINE(readability-function-size): TAILQ_CONCAT()'s own nesting */
 tell_waits(struct token *t)
 {
 	struct sandbox *s = t->sandbox;
@@ -342,7 +343,7 @@ static enum mint_fault
 start(struct token *t)
 {
 	static const struct timeval limit = { MINT_TIMEOUT_MS / 1000,
-		MINT_TIMEOUT_MS % 1000 * 1000 };
+		(suseconds_t)(MINT_TIMEOUT_MS % 1000) * 1000 };
 	struct credential *c = t->credential;
 	struct mint *m;
 

@@ -64,8 +64,12 @@ request_answer(struct request *r)
 		return;
 	}
 	asks->count = 1;
-	result = question_answer(r->sv, read_id(r->m->name), r->m->peer_uid,
-	    r->m->is_allowed, r->m->for_s, &asks->asks[0], &text);
+	result = question_answer(r->sv,
+	    &(struct question_reply){ .id = read_id(r->m->name),
+		.uid = r->m->peer_uid,
+		.is_allowed = r->m->is_allowed,
+		.seconds = r->m->for_s },
+	    &asks->asks[0], &text);
 	if (result == API_OK)
 		answer_asks(r, asks);
 	else

@@ -142,7 +142,7 @@ has_controllers(const char *folder)
 	char path[CGROUP_PATH_SIZE + 32];
 
 	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", folder);
-	if (read_text(path, &text) != 0)
+	if (read_text(path, &text) != 0 || text == NULL)
 		return false;
 	for (size_t i = 0; i < CGROUP_PARTS_MAX; i++)
 		if (!has_word(text, controllers[i], ' '))

@@ -126,6 +126,5 @@ main(int argc, char **argv)
 		if (errno != EINTR)
 			die(AREA, "wait: %s", strerrorname_np(errno));
 	/* A shell's way to say a signal. */
-	return WIFEXITED(status) ? WEXITSTATUS(status)
-				 : 128 + (WTERMSIG(status) & 127);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

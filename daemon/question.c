@@ -477,13 +477,13 @@ answer_standing(struct sandbox *s, struct standing *st,
 }
 
 enum api_result
-question_answer(struct supervisor *sv, uint32_t id, uint32_t uid,
-    bool is_allowed, uint32_t seconds, struct message_api_ask *ret,
-    const char **ret_text)
+question_answer(struct supervisor *sv, const struct question_reply *reply,
+    struct message_api_ask *ret, const char **ret_text)
 {
+	const uint32_t id = reply->id, uid = reply->uid;
 	struct sandbox *s = find_sandbox(sv, id);
-	struct question_answer a = { .is_allowed = is_allowed,
-		.seconds = seconds,
+	struct question_answer a = { .is_allowed = reply->is_allowed,
+		.seconds = reply->seconds,
 		.by_host = uid == 0 };
 	char by[ASK_BY_SIZE];
 	const struct message_ask *m;
@@ -497,7 +497,7 @@ question_answer(struct supervisor *sv, uint32_t id, uint32_t uid,
 	}
 	q = find_waiting(s, id);
 	m = q != NULL ? &q->m : &find_standing(s, id)->m;
-	if (m->by_ceiling && is_allowed && uid != 0) {
+	if (m->by_ceiling && reply->is_allowed && uid != 0) {
 		*ret_text = "the host's ceiling asks this: root may say yes";
 		return API_FORBIDDEN;
 	}

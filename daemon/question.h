@@ -50,14 +50,22 @@ void questions_forget(struct sandbox *s);
 /* The sandbox is: what was answered is forgotten, too. */
 void questions_done(struct sandbox *s);
 
+/* What somebody answers. */
+struct question_reply {
+	uint32_t id;
+	uint32_t uid; /* whose word it is */
+	bool is_allowed;
+	uint32_t seconds; /* for which it stands; 0: once */
+};
+
 /*
  * Answers the one of this id, waiting or standing (which a no, or a yes for
  * another time, replaces). ret: what it was about. API_OK, or why not, and
  * *ret_text.
  */
-enum api_result question_answer(struct supervisor *sv, uint32_t id,
-    uint32_t uid, bool is_allowed, uint32_t seconds,
-    struct message_api_ask *ret, const char **ret_text);
+enum api_result question_answer(struct supervisor *sv,
+    const struct question_reply *reply, struct message_api_ask *ret,
+    const char **ret_text);
 /* All that uid may see, by id, from the one after this id on. */
 void questions_page(const struct supervisor *sv, uint32_t uid, uint32_t after,
     struct message_api_asks *ret);
