@@ -11,7 +11,7 @@
 #define TAPWARD_BASE_MESSAGE_H
 
 /* Raised when any body changes; a child of another version is replaced. */
-#define MESSAGE_PROTOCOL 11
+#define MESSAGE_PROTOCOL 12
 
 /* Longest body of a message that has no larger need. */
 #define MESSAGE_SMALL_BYTES 4096

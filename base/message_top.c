@@ -12,6 +12,7 @@ entry_encode(struct wr *w, const struct message_top_entry *m)
 	wr_u32(w, m->owner_uid);
 	wr_u64(w, m->generation);
 	wr_u64(w, m->created_wall_ms);
+	field_bool_write(w, m->learns);
 	field_bool_write(w, m->is_shown);
 	if (!m->is_shown)
 		return;
@@ -34,6 +35,7 @@ entry_decode(struct rd *r, struct message_top_entry *m)
 	m->owner_uid = rd_u32(r);
 	m->generation = field_number(r);
 	m->created_wall_ms = field_number(r);
+	m->learns = field_bool(r);
 	m->is_shown = field_bool(r);
 	if (!m->is_shown)
 		return;

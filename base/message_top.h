@@ -18,6 +18,7 @@ struct message_top_entry {
 	uint32_t owner_uid;
 	uint64_t generation;
 	uint64_t created_wall_ms;
+	bool learns;
 	/* False: another user's, and what follows is 0. */
 	bool is_shown;
 	uint32_t connections; /* of its guest, open now */

@@ -120,7 +120,7 @@ print_resolver(const json_t *r)
 	if (strcmp(state, "down") == 0)
 		(void)printf(" DOWN: %s", status_text(r, "text"));
 	else if (strcmp(state, "up") != 0)
-		(void)printf(" %s: it has answered nothing yet", state);
+		(void)printf(" %s: nobody has asked it for a name yet", state);
 	else if (is_tls)
 		(void)printf(" up, %s, %lld answers, %lld handshakes",
 		    status_text(r, "text"), status_number(r, "answers"),

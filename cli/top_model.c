@@ -68,6 +68,10 @@ read_row(const json_t *json, struct top_row *ret)
 	*ret = (struct top_row){ .generation = number_of(json, "generation") };
 	copy_text(json, "name", ret->name, sizeof(ret->name));
 	copy_text(json, "state", ret->state, sizeof(ret->state));
+	/* That it runs goes without saying; what else it is counts more. */
+	if (json_is_true(json_object_get(json, "learning")) &&
+	    strcmp(ret->state, "running") == 0)
+		(void)snprintf(ret->state, sizeof(ret->state), "learning");
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		ret->values[numbers[i].column] =
 		    number_of(json, numbers[i].key);

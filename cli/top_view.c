@@ -214,6 +214,8 @@ put_sandboxes(struct screen *s, const json_t *status)
 			wr_fmt(&w, ", %lld %s",
 			    (long long)json_integer_value(count), state);
 	}
+	if (number_of(status, "learning") != 0)
+		wr_fmt(&w, ", %lld learning", number_of(status, "learning"));
 	wr_fmt(&w, "   machines %lld   pool %lld of %lld",
 	    number_of(status, "machines"), number_of(status, "pool_ready"),
 	    number_of(status, "pool_size"));
@@ -242,6 +244,30 @@ write_processes(struct wr *w, const json_t *status)
 	return is_fine;
 }
 
+/* The first, unless one is down: then that one. False: all is not well. */
+static bool
+write_resolver(struct wr *w, const json_t *status)
+{
+	const json_t *first =
+	    json_array_get(json_object_get(status, "resolvers"), 0);
+	const json_t *down = NULL;
+	size_t i;
+	json_t *r;
+
+	json_array_foreach(json_object_get(status, "resolver_states"), i, r)
+	{
+		if (down == NULL && strcmp(text_of(r, "state"), "down") == 0)
+			down = r;
+	}
+	if (first == NULL)
+		wr_text(w, "   resolver NONE");
+	else if (down != NULL)
+		wr_fmt(w, "   resolver %s DOWN", text_of(down, "name"));
+	else
+		wr_fmt(w, "   resolver %s", json_string_value(first));
+	return first != NULL && down == NULL;
+}
+
 static void
 put_service(struct screen *s, const json_t *status)
 {
@@ -250,11 +276,7 @@ put_service(struct screen *s, const json_t *status)
 	struct wr w = wr_init(text, sizeof(text) - 1);
 	bool is_fine = write_processes(&w, status);
 
-	wr_fmt(&w, "   resolver %s",
-	    json_array_size(json_object_get(status, "resolvers")) == 0
-		? "NONE"
-		: json_string_value(
-		      json_array_get(json_object_get(status, "resolvers"), 0)));
+	is_fine = write_resolver(&w, status) && is_fine;
 	if (!json_is_true(json_object_get(status, "audit_can_write"))) {
 		is_fine = false;
 		wr_text(&w, "   audit CANNOT WRITE");

@@ -25,10 +25,11 @@ api_json_top_entry(const struct message_top_entry *e)
 		{ "up", e->up },
 		{ "down", e->down },
 	};
-	json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:o}", "name", e->name,
-	    "state", api_state_name(e->state), "owner",
+	json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:o, s:b}", "name",
+	    e->name, "state", api_state_name(e->state), "owner",
 	    (json_int_t)e->owner_uid, "generation", (json_int_t)e->generation,
-	    "created", api_json_time(e->created_wall_ms));
+	    "created", api_json_time(e->created_wall_ms), "learning",
+	    (int)e->learns);
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		(void)json_object_set_new(json, numbers[i].key,

@@ -79,6 +79,7 @@ fill_entry(const struct top_job *j, struct sandbox *s,
 		.owner_uid = s->state.owner_uid,
 		.generation = s->state.generation,
 		.created_wall_ms = s->state.created_wall_ms,
+		.learns = s->learns,
 		.is_shown = api_may(&s->state, j->peer_uid),
 	};
 	memcpy(ret->name, s->state.name, sizeof(ret->name));

@@ -223,6 +223,9 @@ def _():
     equal(json.loads(w.cli("status", "--json").ok().out)["learning"],
           len([1 for e in json.loads(w.cli("list", "--json").ok().out)
                if e["learning"]]))
+    equal([e["learning"] for e in json.loads(w.cli("top", "--json").ok().out)["sandboxes"]
+           if e["name"] == s.name], [True])
+    contains(w.cli("top", "--once").ok().out, " learning ")
     with open(w.config, encoding="ascii") as f:
         config = f.read()
     # Even when the ceiling that comes along cannot be read.

@@ -421,6 +421,7 @@ fill_top(struct message_top *ret)
 		struct message_top_entry *e = &ret->entries[i];
 
 		memset(e->name, 'a', sizeof(e->name) - 1);
+		e->learns = i % 2 == 0;
 		e->is_shown = true;
 		e->down = RECENT_NUMBER_MAX;
 	}

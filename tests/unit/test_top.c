@@ -217,6 +217,30 @@ json_has_the_rates(void **state)
 }
 
 static void
+says_who_learns_and_which_resolver_is_down(void **state)
+{
+	struct fixture *f = *state;
+	json_t *json = answer(1500,
+	    ROW("ci-7", "running\",\"learning\":true,\"x\":\"", 1, 0,
+		0) "," ROW("ci-8", "detached\",\"learning\":true,\"x\":\"", 1,
+		0, 0) "," OTHERS);
+	json_t *status = json_object_get(json, "status");
+
+	(void)json_object_set_new(status, "learning", json_integer(2));
+	(void)json_object_set_new(status, "resolver_states",
+	    json_pack("[{s:s, s:s}, {s:s, s:s}]", "name", "127.0.0.53:53",
+		"state", "up", "name", "192.0.2.1:53", "state", "down"));
+	assert_true(top_model_take(&f->model, json));
+	assert_string_equal(row(f, "ci-7")->state, "learning");
+	/* Of one that does not run that is what counts. */
+	assert_string_equal(row(f, "ci-8")->state, "detached");
+	assert_string_equal(row(f, "others")->state, "running");
+	write_text(f);
+	has(f, "sandboxes 3, 3 running, 2 learning   machines 0 ");
+	has(f, "   resolver 192.0.2.1:53 DOWN   audit 42");
+}
+
+static void
 text_tells_service_sandboxes_and_refusals(void **state)
 {
 	struct fixture *f = *state;
@@ -470,6 +494,7 @@ main(void)
 		TEST(what_is_no_answer_changes_nothing),
 		TEST(sorts_numbers_down_and_names_up_with_the_unknown_last),
 		TEST(json_has_the_rates),
+		TEST(says_who_learns_and_which_resolver_is_down),
 		TEST(text_tells_service_sandboxes_and_refusals),
 		TEST(a_screen_fits_its_terminal_whatever_its_size),
 		TEST(columns_go_where_there_is_no_room_and_refusals_go_last),
