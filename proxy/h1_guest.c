@@ -408,7 +408,11 @@ step_linger(struct h1_guest *h)
 	return h1_guest_fill(h);
 }
 
-/* Everything is written: closes, and lingers if a reset could hurt. */
+/*
+ * Everything is written: closes, and lingers if a reset could take it away,
+ * which what comes after the end brings about (RFC 9112 9.6): a guest that did
+ * not say that this was its last request may be sending the next.
+ */
 static bool
 step_close(struct h1_guest *h)
 {
@@ -418,7 +422,8 @@ step_close(struct h1_guest *h)
 		h1_guest_enter(h, H1_DEAD);
 		return true;
 	}
-	if (h->is_ended || (h->is_whole && h->in.len == 0 && !h->is_readable)) {
+	if (h->is_ended ||
+	    (h->is_last && h->is_whole && h->in.len == 0 && !h->is_readable)) {
 		stream_say_end(h->spec.stream);
 		h1_guest_enter(h, H1_DEAD);
 		return true;

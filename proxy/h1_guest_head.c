@@ -161,6 +161,7 @@ begin_request(struct h1_guest *h, const struct http_request *req)
 	h->method = req->known_method;
 	h->minor = req->minor;
 	h->keeps = req->is_keep_alive;
+	h->is_last = !req->is_keep_alive;
 	h->expects_continue = req->expects_continue;
 	h->takes_trailers = http_takes_trailers(&req->fields);
 	h->framing = req->framing;

@@ -57,7 +57,8 @@ struct h1_guest {
 	bool is_look_over; /* what is there will do */
 	enum http_method method;
 	unsigned int minor;
-	bool keeps; /* another request may follow */
+	bool keeps;   /* another request may follow */
+	bool is_last; /* the guest said that none does */
 	bool takes_trailers;
 	bool expects_continue;
 	enum http_framing framing;

@@ -211,6 +211,42 @@ a_refused_chunked_upload_is_read_to_its_end(void **state)
 	fix_until(f, f->guest.is_ended && f->is_closed);
 }
 
+/* RFC 9112 9.6: what comes after the end would reset it. */
+static void
+an_answer_that_ends_waits_for_what_the_guest_sends_meanwhile(void **state)
+{
+	static const struct {
+		const char *request;
+		bool is_last;
+	} rows[] = {
+		/* Refused, and who knows what the guest takes to follow. */
+		{ "CONNECT a.example.org:80 HTTP/1.1\r\n"
+		  "Host: a.example.org:80\r\n\r\n",
+		    false },
+		/* No request follows one that says so. */
+		{ "GET /secret HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n",
+		    true },
+	};
+	struct fix *f = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fix_open_http(f);
+		peer_say(&f->guest, rows[i].request);
+		fix_until(f, peer_has(&f->guest, "HTTP/1.1 4"));
+		fix_settle(f);
+		assert_true(f->guest.is_ended);
+		assert_int_equal(f->is_closed, rows[i].is_last);
+		if (!rows[i].is_last) {
+			peer_say(&f->guest, GET);
+			fix_settle(f);
+			assert_false(f->is_closed);
+			peer_end(&f->guest);
+			fix_until(f, f->is_closed);
+		}
+		fix_close(f);
+	}
+}
+
 static void
 half_a_close_of_the_guest_lets_the_answer_come(void **state)
 {
@@ -559,6 +595,8 @@ main(void)
 		TEST(nothing_spins_while_it_waits),
 		TEST(a_refused_upload_is_not_drained_for_ever),
 		TEST(a_refused_chunked_upload_is_read_to_its_end),
+		TEST(
+		    an_answer_that_ends_waits_for_what_the_guest_sends_meanwhile),
 		TEST(half_a_close_of_the_guest_lets_the_answer_come),
 		TEST(a_guest_that_ends_in_its_body_ends_the_origin),
 		TEST(a_guest_that_goes_ends_its_exchange),
