@@ -399,7 +399,7 @@ sign_query(struct resign *r, const struct resign_key *k,
 	struct span value[SIGV4_PARAMETER_COUNT];
 	struct sigv4_query guest;
 	size_t room = req->query.len + 3 * (k->token.len + sizeof(names)) +
-	    2 * CREDENTIAL_SIZE + 512;
+	    (size_t)2 * CREDENTIAL_SIZE + 512;
 	int rc;
 
 	if (!write_names(r, req->fields, true, names))

@@ -369,6 +369,7 @@ build(struct builder *b, struct span pem, const struct roots_source *sources,
 }
 
 int
+/* NOLINTNEXTLINE(readability-function-size): as roots_build(), and a fault */
 roots_build_sets(struct span pem, const struct roots_source *sources,
     size_t source_count, uint8_t **ret_image, size_t *ret_len,
     uint32_t *ret_count, char *text, size_t text_size)

@@ -56,6 +56,12 @@ parse_if_named(struct roots_entry e, const X509_NAME *name)
 	return NULL;
 }
 
+struct wanted {
+	const X509_NAME *name;
+	uint32_t hash;
+	X509_STORE *store;
+};
+
 /*
  * All roots of the name go into the store; ret gets one of them, unless it
  * has one. The caller of the callback takes a reference of its own for what ret
@@ -63,23 +69,23 @@ parse_if_named(struct roots_entry e, const X509_NAME *name)
  * that of set1 are both given back.
  */
 static bool
-take_from(const struct roots *r, const struct roots_set *set, uint32_t hash,
-    const X509_NAME *name, X509_STORE *store, bool has_one, X509_OBJECT *ret)
+take_from(const struct roots *r, const struct roots_set *set,
+    const struct wanted *w, bool has_one, X509_OBJECT *ret)
 {
 	const uint32_t end = set->first + set->count;
 
-	for (uint32_t i = lower_bound(r, set, hash);
-	     i < end && roots_entry_at(r, i).hash == hash; i++) {
-		X509 *x = parse_if_named(roots_entry_at(r, i), name);
+	for (uint32_t i = lower_bound(r, set, w->hash);
+	     i < end && roots_entry_at(r, i).hash == w->hash; i++) {
+		X509 *x = parse_if_named(roots_entry_at(r, i), w->name);
 
 		if (x == NULL)
 			continue;
-		if (!has_one && X509_STORE_add_cert(store, x) == 1 &&
+		if (!has_one && X509_STORE_add_cert(w->store, x) == 1 &&
 		    X509_OBJECT_set1_X509(ret, x) == 1) {
 			X509_free(x);
 			has_one = true;
 		} else {
-			(void)X509_STORE_add_cert(store, x);
+			(void)X509_STORE_add_cert(w->store, x);
 		}
 		X509_free(x);
 	}
@@ -100,21 +106,20 @@ by_subject(X509_LOOKUP *lookup, X509_LOOKUP_TYPE type, const X509_NAME *name,
 {
 	const struct use *use = X509_LOOKUP_get_method_data(lookup);
 	const struct roots *r = use->roots;
-	X509_STORE *store = X509_LOOKUP_get_store(lookup);
-	uint32_t hash;
+	struct wanted w = { .name = name,
+		.store = X509_LOOKUP_get_store(lookup) };
 	bool has_one;
 	int ok = 0;
 
 	if (type != X509_LU_X509)
 		return 0;
-	hash = (uint32_t)X509_NAME_hash_ex(name, NULL, NULL, &ok);
+	w.hash = (uint32_t)X509_NAME_hash_ex(name, NULL, NULL, &ok);
 	if (ok != 1)
 		return 0;
-	has_one =
-	    take_from(r, &r->sets[use->set], hash, name, store, false, ret);
+	has_one = take_from(r, &r->sets[use->set], &w, false, ret);
 	if (has_public(r, use->set))
-		has_one = take_from(r, &r->sets[ROOTS_PUBLIC], hash, name,
-		    store, has_one, ret);
+		has_one =
+		    take_from(r, &r->sets[ROOTS_PUBLIC], &w, has_one, ret);
 	return has_one ? 1 : 0;
 }
 

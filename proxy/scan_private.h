@@ -22,7 +22,7 @@
 /* Wider steps save little: random bytes take 0.05 ns each with these. */
 #define SCAN_WINDOW_MAX 64
 /* Each of SCAN_SECRETS_MAX has 12, and 24 more when base64 of it is sent. */
-#define SCAN_ROWS_MAX (36 * SCAN_SECRETS_MAX)
+#define SCAN_ROWS_MAX ((size_t)36 * SCAN_SECRETS_MAX)
 
 /*
  * One form: its bytes are worked out when they are asked for, which is seldom,

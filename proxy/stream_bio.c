@@ -15,7 +15,7 @@
 
 /* A record of TLS and what is around its bytes (RFC 8446 5.2). */
 #define RECORD_BYTES (16384 + 256 + 5)
-#define GATHER_BYTES (4 * RECORD_BYTES)
+#define GATHER_BYTES ((size_t)4 * RECORD_BYTES)
 /*
  * That may wait in a stream. More than a call gathers comes from a peer only
  * that has us answer it (KeyUpdate) and does not read.

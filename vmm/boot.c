@@ -86,7 +86,7 @@ put_file(int to, const char *path, uint32_t mode, const struct source *s,
 {
 	uint8_t buf[CPIO_HEAD_BYTES(64)];
 	struct wr w = wr_init(buf, sizeof(buf));
-	uint32_t size;
+	uint32_t size = 0;
 	int rc = size_of(s, &size, err);
 
 	if (rc != 0)
@@ -157,7 +157,7 @@ put_modules(int to, struct err *err)
 {
 	uint8_t buf[CPIO_PAD_BYTES];
 	struct wr w = wr_init(buf, sizeof(buf));
-	uint32_t size;
+	uint32_t size = 0;
 	int rc = size_of(&modules, &size, err);
 
 	if (rc == 0)
@@ -189,7 +189,7 @@ static int
 make_kernel(struct err *err)
 {
 	AUTO_CLOSE int fd = -1;
-	uint32_t size;
+	uint32_t size = 0;
 	int rc = size_of(&kernel, &size, err);
 
 	if (rc == 0)

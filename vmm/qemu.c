@@ -97,8 +97,8 @@ add_machine(struct args *a, const struct message_vm_spec *spec, bool has_kvm)
 		"-no-reboot",
 		/* No fork, no new rights: QEMU's own seccomp filter. */
 		"-sandbox",
-		"on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
-		"resourcecontrol=deny",
+		("on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
+		 "resourcecontrol=deny"),
 		/*
 		 * ACPI tells the guest of its virtio devices. The clock stays:
 		 * without it the guest polls for one, and it is 1970 there.

@@ -31,7 +31,7 @@ struct vsock_dial {
 static void
 again_later(struct vsock_dial *d)
 {
-	const struct timeval tv = { .tv_usec = RETRY_MS * 1000 };
+	const struct timeval tv = { .tv_usec = (suseconds_t)RETRY_MS * 1000 };
 
 	if (d->answer != NULL)
 		event_free(d->answer);

@@ -103,13 +103,15 @@ void
 query_write(struct wr *w, const char *name, struct span value)
 {
 	static const char digits[] = "0123456789ABCDEF";
+	static const char unreserved[] = { '-', '.', '_', '~' };
 
 	wr_text(w, name);
 	wr_u8(w, '=');
 	for (size_t i = 0; i < value.len; i++) {
 		const uint8_t c = value.ptr[i];
 
-		if (ascii_is_alnum(c) || memchr("-._~", c, 4) != NULL) {
+		if (ascii_is_alnum(c) ||
+		    memchr(unreserved, c, sizeof(unreserved)) != NULL) {
 			wr_u8(w, c);
 			continue;
 		}

@@ -30,7 +30,7 @@ sigv4_canonical_room(const struct sigv4_subject *s)
 	size_t names = strlen(s->names);
 	size_t room = 64 + s->method.len + 3 * s->path.len + s->query.len +
 	    SIGV4_PARAMETERS_MAX + strlen(s->host) + 2 * names +
-	    2 * SIGV4_NAMES_MAX + s->payload.len;
+	    (size_t)2 * SIGV4_NAMES_MAX + s->payload.len;
 
 	for (size_t i = 0; i < s->fields->count; i++)
 		room += s->fields->at[i].value.len + 2;

@@ -126,8 +126,8 @@ run_shape(struct fix *f, size_t i, size_t burst)
 	/* Byte by byte a body comes in other chunks. */
 	if (burst == 0 || !peer_has(&f->guest, "chunked"))
 		answers_are(f, shapes[i].want);
-	if (f->is_closed == shapes[i].kept)
-		fail_msg("%s: closed %d", shapes[i].claim, f->is_closed);
+	if (f->guest.is_ended == shapes[i].kept)
+		fail_msg("%s: ended %d", shapes[i].claim, f->guest.is_ended);
 	assert_int_equal(fix_last(f)->r.reason, REASON_NONE);
 	f->record_count = 0;
 	fix_close(f);
