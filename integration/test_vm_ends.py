@@ -12,7 +12,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.claims import claim, contains, equal, lacks, until
-from harness.screen import Screen
 from harness.vm import BOOT_S, VmWorld
 
 _world = {}
@@ -576,28 +575,6 @@ def _():
     until(lambda: not w.processes("tapward-vm", "qemu-system-x86"), 5,
           "both are ended")
     w.cli("rm", other).ok()
-
-
-@claim("exec --tty: size, its changes, Ctrl-C and the exit code go through")
-def _():
-    w, name = machine()
-    argv = [f"{w.tree}/bin/tapward", "--socket", w.socket, "exec", "--tty", name,
-            "--", "bash", "--norc", "-c",
-            "stty size; trap 'stty size' WINCH; trap 'echo caught' INT; "
-            "test -t 0 && test -t 2 && echo ready; while :; do read -t 0.2 "
-            "-r x && exit $x; done"]
-    with Screen(argv, 100, 30, w.env) as t:
-        t.comes("30 100\r\n")
-        t.comes("ready\r\n")
-        t.size(87, 41)
-        t.comes("41 87\r\n")
-        t.type("\x03")
-        t.comes("caught\r\n")
-        t.type("23\r")
-        equal(t.ended(), 23)
-    got = w.cli("exec", name, "--tty", "--", "true")
-    equal(got.code, 125, repr(got))
-    contains(got.err, "--tty needs a terminal")
 
 
 @claim("the world of ends ends and leaves nothing")

@@ -146,6 +146,7 @@ tapward_fuzz_target(roots LINK tapward_roots)
 tapward_fuzz_target(scan LINK tapward_say)
 
 foreach(module blocks buf client_key deny exchange exchange_ask exchange_budget exchange_ends
+		exchange_explicit
 		exchange_lease exchange_search exchange_sign exchange_sign_body grants h2_ends h2_floods
 		h2_link h2_matrix h2_origin h2_past h2_rows inject inspect pool redirect
 		smuggling tls tls_leaf tls_origin tls_roots trailers tunnel tunnel_ends tunnel_scan

@@ -32,10 +32,10 @@
 #include "conf/verdict.h"
 #include "credential-broker/broker.h"
 #include "tests/unit/count_fds.h"
+#include "tests/unit/source_support.h"
 
 #define DEADLINE_S 20
 #define SEEN_MAX 1024
-#define CANARY "canary-5f1d9c0b7e"
 #define LEASE_S 300
 
 #define POLICY                                                                 \
@@ -316,30 +316,6 @@ on_end(struct chan *c, void *arg)
 	if (c == w->recorder)
 		w->recorder = NULL;
 	chan_free(c);
-}
-
-/* A file that holds text, as the supervisor would open it. */
-static inline int
-source(const char *text, size_t len)
-{
-	int fd = -1;
-
-	assert_int_equal(fd_memfd_sealed("source", text, len, &fd), 0);
-	return fd;
-}
-
-/* A file of this mode that holds the canary. */
-static inline int
-file_with_mode(mode_t mode)
-{
-	char path[] = "/tmp/test_broker.XXXXXX";
-	const int fd = mkstemp(path);
-
-	assert_true(fd != -1);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(fd_write_all(fd, CANARY, strlen(CANARY)), 0);
-	assert_int_equal(fchmod(fd, mode), 0);
-	return fd;
 }
 
 static inline void
