@@ -6,7 +6,8 @@ import ssl
 import threading
 import time
 
-from harness.claims import claim, equal, until
+from harness.claims import claim, contains, equal, lacks, until
+from harness.hellos import answer, client_hello
 from harness.origins import RawOrigin
 from harness.raw import connect, read, synthetic, tls
 from harness.websocket import HANDSHAKE, OPEN, ask
@@ -168,6 +169,43 @@ def _():
         k.close()
         assert origin.heard - heard <= MOST, (kind, origin.heard - heard)
         rule_record(s, kind, "limit-upload")
+    s.rm().ok()
+
+
+def refuse_one_more(s, kind):
+    """A tunnel that is not opened: what its guest is told, nothing of the origin."""
+    if kind == "ws":
+        with tls(s, "ws.example.com") as k:
+            k.sendall(ask("ws", HANDSHAKE))
+            contains(read(k), b"HTTP/1.1 429 ")
+        return
+    host, port = f"{kind}.example.com", 5432 if kind == "db" else 443
+    with connect(s, (synthetic(s, host), port)) as k:
+        k.sendall(b"hello" if kind == "db" else client_hello([host.encode()]))
+        said = read(k, until=None)
+    if kind == "pass":
+        lacks(answer(said), "hello")
+        assert any(what.startswith("alert") for what in answer(said)), said
+    else:
+        assert said.startswith(b"<"), said
+
+
+@claim("budget: tunnels that are open are counted: one more than max-connections is refused until one has ended")
+def _():
+    w, origins = world()
+    s = w.sandbox(POLICY.format(budget="max-connections = 2"))
+    for kind in KINDS:
+        origin = origins[kind]
+        held = [tunnel(s, kind) for _ in range(2)]
+        opened, ended = origin.opened, origin.ended
+        refuse_one_more(s, kind)
+        rule_record(s, kind, "limit-connections")
+        equal(origin.opened, opened, f"{kind}: tunnels at the origin")
+        held.pop().close()
+        until(lambda: origin.ended > ended, 5, f"the origin of {kind} hears it")
+        held.append(tunnel(s, kind))
+        for k in held:
+            k.close()
     s.rm().ok()
 
 
