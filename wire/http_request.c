@@ -149,6 +149,13 @@ default_port(const struct http_request *req)
 	return req->scheme == HTTP_SCHEME_HTTPS ? 443 : 80;
 }
 
+/* Does the Host field alone say whom the request is for? */
+static bool
+is_named_by_host(const struct http_request *req)
+{
+	return req->form == HTTP_FORM_ORIGIN || req->form == HTTP_FORM_ASTERISK;
+}
+
 /*
  * RFC 9112 3.2: exactly one. CONNECT by HTTP/1.0 goes without (Python's
  * http.client before 3.12): its target alone names the host.
@@ -171,7 +178,7 @@ parse_host(struct http_request *req)
 	if (s != HTTP_OK)
 		return s;
 	req->has_host = true;
-	if (req->form == HTTP_FORM_ORIGIN || req->form == HTTP_FORM_ASTERISK)
+	if (is_named_by_host(req))
 		req->authority = host;
 	else if (!authority_same(&req->authority, &host, default_port(req)))
 		return HTTP_HOST_MISMATCH;
@@ -227,7 +234,8 @@ parse_meaning(struct http_request *req, bool is_ours)
 {
 	enum http_status s = parse_host(req);
 
-	if (s == HTTP_HOST_ADDRESS && is_ours)
+	/* Beside a target that names a host it would be another one. */
+	if (s == HTTP_HOST_ADDRESS && is_ours && is_named_by_host(req))
 		s = HTTP_OK;
 	if (s == HTTP_OK)
 		s = parse_body(req);

@@ -367,6 +367,9 @@ takes_an_address_as_our_own_host_alone(void **state)
 		    HTTP_HOST_ADDRESS, HTTP_TWO_LENGTHS },
 		{ "GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 		    HTTP_HOST_ADDRESS, HTTP_HOST_ADDRESS },
+		/* Two hosts, whoever of them is meant. */
+		{ "GET http://a.example/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		    HTTP_HOST_ADDRESS, HTTP_HOST_ADDRESS },
 	};
 	struct http_request req;
 
