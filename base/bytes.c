@@ -322,9 +322,10 @@ wr_patch_u16(struct wr *w, size_t at, uint16_t v)
 void
 text_copy(char *buf, size_t size, const char *s)
 {
-	size_t len = strnlen(s, size - 1);
+	size_t len;
 
 	assert(size > 0);
+	len = strnlen(s, size - 1);
 	memcpy(buf, s, len);
 	buf[len] = '\0';
 }

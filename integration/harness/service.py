@@ -85,8 +85,9 @@ http {{
 """
 
 # In the sandbox, until the file STOP is gone. requests HOST: one every PAUSE
-# seconds, each on its own connection. tunnel HOST: a long download. Prints how many were
-# done (requests, bytes), how many failed and the longest time without an answer.
+# seconds, each on its own connection. tunnel HOST: a long download. Prints how
+# many were done (requests, bytes), how many failed and the longest time without
+# an answer.
 TRAFFIC = """
 import json, os, socket, ssl, sys, time
 what, host, ca, stop, pause = sys.argv[1:]
